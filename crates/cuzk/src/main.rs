@@ -1,0 +1,3 @@
+//! The cuzk proving engine: command line.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Filecoin proof kinds: requests, public inputs, vanilla checks, circuit registry, proof bytes.

@@ -1,0 +1,1 @@
+//! Groth16 over BLS12-381: keys, test set-up, prover behind a backend trait, verification.

@@ -1,0 +1,1 @@
+//! Witnesses by synthesis through the reference proof crates.

@@ -1,0 +1,3 @@
+//! Side-by-side benchmarks against the reference implementation.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Compiled R1CS circuits: block templates and calls, statistics, expansion and evaluation.

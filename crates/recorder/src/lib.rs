@@ -1,0 +1,1 @@
+//! Records bellpepper circuits into their compiled form.
