@@ -1,0 +1,60 @@
+//! How many points a circuit's key holds, and how long its files are.
+
+use blstrs::{G1Affine, G2Affine};
+
+use super::encoding::KeyPoint;
+
+/// Bytes of the verifying key before its list of input points: three G1 and three G2 points
+/// and the list's count.
+pub(crate) const VK_FIXED_BYTES: u64 =
+    3 * G1Affine::BYTES as u64 + 3 * G2Affine::BYTES as u64 + COUNT_BYTES;
+/// Bytes of a section's count.
+pub(crate) const COUNT_BYTES: u64 = 4;
+
+/// The number of points in each vector of a key, which follows from the circuit alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyCounts {
+    /// Public inputs including the constant one: points of `ic`.
+    pub inputs: u64,
+    /// Points of `h`: the domain's size less one.
+    pub h: u64,
+    /// Points of `l`: auxiliary variables.
+    pub l: u64,
+    /// Points of `a`: inputs, and auxiliary variables that occur in A.
+    pub a: u64,
+    /// Points of `b` in each group: inputs and auxiliary variables that occur in B.
+    pub b: u64,
+}
+
+impl KeyCounts {
+    /// Length of the verifying key file in bytes.
+    pub fn vk_bytes(&self) -> u64 {
+        VK_FIXED_BYTES + self.inputs * G1Affine::BYTES as u64
+    }
+
+    /// Length of the parameter file in bytes.
+    pub fn params_bytes(&self) -> u64 {
+        self.vk_bytes()
+            + 5 * COUNT_BYTES
+            + (self.h + self.l + self.a + self.b) * G1Affine::BYTES as u64
+            + self.b * G2Affine::BYTES as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_size_of_porep_32g_follows_from_its_counts() {
+        let counts = KeyCounts {
+            inputs: 328,
+            h: 134_217_727,
+            l: 130_169_893,
+            a: 129_753_620,
+            b: 33_112_282,
+        };
+        assert_eq!(counts.params_bytes(), 47_373_928_632);
+        assert_eq!(counts.vk_bytes(), 868 + 328 * 96);
+    }
+}
