@@ -1,4 +1,12 @@
 //! Groth16 over BLS12-381: keys, test set-up, prover behind a backend trait, verification.
 
+pub mod curve;
+mod error;
 pub mod key;
 pub mod points;
+mod proof;
+mod verify;
+
+pub use error::Error;
+pub use proof::Proof;
+pub use verify::{PreparedVerifyingKey, verify};
