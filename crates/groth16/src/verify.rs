@@ -49,11 +49,7 @@ impl From<&VerifyingKey> for PreparedVerifyingKey {
 ///
 /// # Errors
 /// [`Error::InputCount`] when the key takes another number of inputs.
-pub fn verify(
-    key: &PreparedVerifyingKey,
-    inputs: &[Scalar],
-    proof: &Proof,
-) -> Result<bool, Error> {
+pub fn verify(key: &PreparedVerifyingKey, inputs: &[Scalar], proof: &Proof) -> Result<bool, Error> {
     let Some((one, rest)) = key
         .ic
         .split_first()
@@ -98,8 +94,15 @@ mod tests {
         let g1 = |k: Scalar| (G1Affine::generator() * k).to_affine();
         let g2 = |k: Scalar| (G2Affine::generator() * k).to_affine();
         let [alpha, beta, gamma, delta, a, b] = [3, 5, 7, 11, 13, 17].map(Scalar::from);
-        let ic: Vec<Scalar> = (0..=inputs.len() as u64).map(|i| Scalar::from(100 + i * i)).collect();
-        let x = ic[0] + inputs.iter().zip(&ic[1..]).map(|(x, k)| x * k).sum::<Scalar>();
+        let ic: Vec<Scalar> = (0..=inputs.len() as u64)
+            .map(|i| Scalar::from(100 + i * i))
+            .collect();
+        let x = ic[0]
+            + inputs
+                .iter()
+                .zip(&ic[1..])
+                .map(|(x, k)| x * k)
+                .sum::<Scalar>();
         let c = (a * b - alpha * beta - x * gamma) * delta.invert().unwrap();
         let vk = VerifyingKey {
             alpha_g1: g1(alpha),

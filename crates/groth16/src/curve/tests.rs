@@ -141,7 +141,7 @@ fn sums_streams<P: AffinePoint>() {
             assert_eq!(sum.finish(), expected, "{kernel:?}, {count} points");
         }
         // All equal: every addition in the tree is a doubling.
-        sum.extend(&vec![points[0]; 1537]);
+        sum.extend(&[points[0]; 1537]);
         assert_eq!(sum.finish(), points[0].to_curve() * Scalar::from(1537));
     }
 }
