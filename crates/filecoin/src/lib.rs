@@ -9,6 +9,7 @@ pub mod domain;
 pub mod error;
 pub mod merkle;
 pub mod porep;
+pub mod poseidon;
 pub mod post;
 pub mod registered;
 pub mod registry;
