@@ -4,6 +4,7 @@ pub mod curve;
 mod error;
 pub mod key;
 pub mod points;
+pub mod progress;
 mod proof;
 mod verify;
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::digest::KeyDigest;
 use super::encoding::PointFault;
 
 /// Why a key cannot be read, used or written.
@@ -73,6 +74,59 @@ pub enum KeyError {
         path: PathBuf,
     },
 
+    /// None of the folders holds the file.
+    #[error("{0}")]
+    Missing(Box<MissingKey>),
+
+    /// A complete file that is neither the network's nor a test key made here.
+    #[error("{} is not a key to be used: its digest is {found}, {}, and it has no side file {side_file} of a test key. Fetch the official file again, or generate a test key in a folder of its own", path.display(), expected_digest(expected.as_ref()))]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Its digest.
+        found: KeyDigest,
+        /// The official file's digest, if one is known.
+        expected: Option<KeyDigest>,
+        /// Name that the side file would have.
+        side_file: String,
+    },
+
+    /// A test key where only official ones may be used.
+    #[error("{} is a test key (side file {side_file}): anyone could forge proofs for it. Allow test keys explicitly (--allow-test-keys, or srs.allow_test_keys in the configuration) if this is a test; otherwise take its folder out of the search path", path.display())]
+    TestKeyNotAllowed {
+        /// The key.
+        path: PathBuf,
+        /// Name of its side file.
+        side_file: String,
+    },
+
+    /// A test key and its side file disagree.
+    #[error("test key {} does not agree with its side file: {reason}. Delete the key's files and generate it again", path.display())]
+    TestKeyMismatch {
+        /// The key.
+        path: PathBuf,
+        /// What disagrees.
+        reason: String,
+    },
+
+    /// The two files of one key hold different verifying keys.
+    #[error("{} and the head of {} differ, but they belong to one key. Delete both and fetch them again", vk.display(), params.display())]
+    PairMismatch {
+        /// The `.vk` file.
+        vk: PathBuf,
+        /// The `.params` file.
+        params: PathBuf,
+    },
+
+    /// The operating system gave no random bytes.
+    #[error(
+        "the operating system gave no random numbers ({reason}), and checking a key needs some. Check that getrandom or /dev/urandom works here"
+    )]
+    Random {
+        /// The cause.
+        reason: String,
+    },
+
     /// A caller asked for points that do not exist.
     #[error(
         "points {start}..+{count} were asked of a section of {len}: the key does not belong to this circuit"
@@ -85,6 +139,46 @@ pub enum KeyError {
         /// Points there are.
         len: usize,
     },
+}
+
+/// A key file that no folder holds, and everything a user needs to get it.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{name} (circuit {circuit}, {bytes} bytes, digest {}) is in none of the searched folders: {}. The official files are usually fetched with `lotus fetch-params {sector}` or `curio fetch-params {sector}`; FIL_PROOFS_PARAMETER_CACHE or --params name another folder",
+    digest.map_or_else(|| "not published".to_owned(), |digest| digest.to_string()),
+    folders(searched)
+)]
+pub struct MissingKey {
+    /// Circuit, for example `porep-32g`.
+    pub circuit: String,
+    /// File name looked for.
+    pub name: String,
+    /// Its length, which follows from the circuit.
+    pub bytes: u64,
+    /// The official file's digest, if one is known.
+    pub digest: Option<KeyDigest>,
+    /// Sector size as the fetch commands spell it, for example `32GiB`.
+    pub sector: String,
+    /// Folders that were searched, in order.
+    pub searched: Vec<PathBuf>,
+}
+
+fn folders(searched: &[PathBuf]) -> String {
+    if searched.is_empty() {
+        return "no folder was given".to_owned();
+    }
+    let names: Vec<String> = searched
+        .iter()
+        .map(|dir| dir.display().to_string())
+        .collect();
+    names.join(", ")
+}
+
+fn expected_digest(expected: Option<&KeyDigest>) -> String {
+    expected.map_or_else(
+        || "no official digest is known for this circuit".to_owned(),
+        |digest| format!("the official one is {digest}"),
+    )
 }
 
 impl KeyError {

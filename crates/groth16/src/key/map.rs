@@ -5,17 +5,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
+use serde::{Deserialize, Serialize};
 
 use super::KeyError;
 
 /// Identity of a file's content as far as the file system tells: if any of these differs, the
 /// bytes may differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStamp {
     /// Length in bytes.
     pub size: u64,
     /// Modification time, nanoseconds since the epoch.
-    pub mtime_ns: i128,
+    pub mtime_ns: i64,
     /// Inode number.
     pub inode: u64,
     /// Device that the inode belongs to.
@@ -23,11 +24,14 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    fn of(metadata: &Metadata) -> Self {
+    /// From what the file system says of an open file.
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         FileStamp {
             size: metadata.size(),
-            mtime_ns: i128::from(metadata.mtime()) * 1_000_000_000
-                + i128::from(metadata.mtime_nsec()),
+            mtime_ns: metadata
+                .mtime()
+                .saturating_mul(1_000_000_000)
+                .saturating_add(metadata.mtime_nsec()),
             inode: metadata.ino(),
             device: metadata.dev(),
         }

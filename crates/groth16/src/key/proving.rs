@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::KeyError;
 use super::counts::{COUNT_BYTES, KeyCounts, VK_FIXED_BYTES};
-use super::encoding::KeyPoint;
+use super::encoding::{KeyPoint, PointFault};
 use super::map::{FileStamp, MappedFile};
 use super::verifying::{VerifyingKey, ic_count};
 use crate::points::Points;
@@ -121,6 +121,11 @@ impl ProvingKey {
     pub fn stamp(&self) -> FileStamp {
         self.file.stamp()
     }
+
+    /// The mapped file.
+    pub(crate) fn file(&self) -> &MappedFile {
+        &self.file
+    }
 }
 
 /// A vector of points inside a parameter file.
@@ -157,6 +162,23 @@ impl<P: KeyPoint> Section<P> {
         Ok(out)
     }
 
+    /// The error that one of the points is bad.
+    pub(crate) fn fault(&self, index: usize, fault: PointFault) -> KeyError {
+        KeyError::Point {
+            path: self.file.path().to_path_buf(),
+            section: self.name,
+            index: index as u64,
+            fault,
+        }
+    }
+
+    /// The error that the file is no longer what it was.
+    pub(crate) fn changed(&self) -> KeyError {
+        KeyError::Changed {
+            path: self.file.path().to_path_buf(),
+        }
+    }
+
     /// Checks a range and returns the offset of its first byte.
     fn range(&self, start: usize, count: usize) -> Result<usize, KeyError> {
         match start.checked_add(count) {
@@ -187,12 +209,7 @@ impl<P: KeyPoint> Points<P> for Section<P> {
                 .zip(bytes.chunks_exact(P::BYTES))
                 .enumerate()
             {
-                *point = P::decode(bytes).map_err(|fault| KeyError::Point {
-                    path: self.file.path().to_path_buf(),
-                    section: self.name,
-                    index: (start + first + i) as u64,
-                    fault,
-                })?;
+                *point = P::decode(bytes).map_err(|fault| self.fault(start + first + i, fault))?;
             }
         }
         Ok(())
