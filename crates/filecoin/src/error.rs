@@ -261,6 +261,19 @@ pub(crate) fn quote(text: &str) -> String {
     format!("{short:?}")
 }
 
+/// Foreign text as one line of at most `limit` characters.
+pub(crate) fn one_line(text: &str, limit: usize) -> String {
+    let mut line: String = text
+        .chars()
+        .take(limit)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if line.len() < text.len() {
+        line.push('…');
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

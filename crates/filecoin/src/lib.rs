@@ -1,10 +1,11 @@
 //! Filecoin proof kinds: requests, public inputs, vanilla checks, circuit registry, proof bytes.
 //!
 //! [`registry`] lists the circuits and the network's fixed numbers, [`registered`]
-//! the proof types, [`request`] what is to be proven.
+//! the proof types, [`request`] what is to be proven, [`decode`] how it comes in.
 
 #![forbid(unsafe_code)]
 
+pub mod decode;
 pub mod domain;
 pub mod error;
 pub mod merkle;
@@ -15,7 +16,10 @@ pub mod registered;
 pub mod registry;
 pub mod request;
 pub mod snap;
+#[cfg(any(test, feature = "test-support"))]
+pub mod support;
 
+pub use decode::{Decoded, Hints, SubmitProofRequest};
 pub use domain::{Domain, PoseidonDomain, Sha256Domain};
 pub use error::Error;
 pub use registered::{

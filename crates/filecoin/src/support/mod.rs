@@ -1,0 +1,8 @@
+//! Help for tests, here and in the crates that use this one (feature `test-support`).
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "test code: a broken fixture must stop the test"
+)]
+
+pub mod fixtures;
