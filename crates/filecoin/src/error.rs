@@ -215,6 +215,17 @@ pub enum Error {
         /// Which one.
         circuit: CircuitId,
     },
+
+    /// The build's circuit cannot be read.
+    #[error(
+        "circuit {circuit} of this build is damaged: {source}; build again from a clean checkout"
+    )]
+    CircuitDamaged {
+        /// Which one.
+        circuit: CircuitId,
+        /// The reader's complaint.
+        source: r1cs::Error,
+    },
 }
 
 impl Error {
@@ -240,12 +251,16 @@ impl Error {
             Self::ProofLength { .. } => "PROOF_LENGTH",
             Self::UnknownCircuit { .. } => "UNKNOWN_CIRCUIT",
             Self::CircuitNotEmbedded { .. } => "CIRCUIT_NOT_EMBEDDED",
+            Self::CircuitDamaged { .. } => "CIRCUIT_DAMAGED",
         }
     }
 
     /// Whether the fault is ours (a broken build) and not the input's.
     pub fn is_internal(&self) -> bool {
-        matches!(self, Self::CircuitNotEmbedded { .. })
+        matches!(
+            self,
+            Self::CircuitNotEmbedded { .. } | Self::CircuitDamaged { .. }
+        )
     }
 }
 

@@ -18,6 +18,7 @@ pub mod request;
 pub mod snap;
 #[cfg(any(test, feature = "test-support"))]
 pub mod support;
+pub mod witness;
 
 pub use decode::{Decoded, Hints, SubmitProofRequest};
 pub use domain::{Domain, PoseidonDomain, Sha256Domain};
@@ -27,3 +28,4 @@ pub use registered::{
 };
 pub use registry::{CircuitId, ProofKind, SectorSize};
 pub use request::{PorepRequest, PostRequest, Request, SnapRequest};
+pub use witness::{WitnessError, WitnessGenerator};

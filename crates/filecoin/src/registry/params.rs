@@ -1,5 +1,7 @@
 //! Official parameter files: names, digests, and the sizes that the counts imply.
 
+use r1cs::CompiledCircuit;
+
 use super::{CircuitId, ProofKind};
 
 /// What is published about one circuit's parameter files.
@@ -101,6 +103,18 @@ impl KeyCounts {
     const G2: u64 = 192;
     /// Bytes of a vector's count.
     const COUNT: u64 = 4;
+
+    /// The counts of a compiled circuit.
+    pub fn of(circuit: &CompiledCircuit) -> Self {
+        let (shape, statistics) = (circuit.shape(), circuit.statistics());
+        Self {
+            inputs: shape.inputs as u64,
+            aux: shape.aux as u64,
+            constraints: shape.constraints as u64,
+            a_aux: statistics.aux_in_a as u64,
+            b: (statistics.aux_in_b + statistics.inputs_in_b) as u64,
+        }
+    }
 
     /// Size of the evaluation domain: the least power of two that holds all rows.
     pub fn domain(&self) -> u64 {
