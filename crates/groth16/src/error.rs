@@ -38,4 +38,13 @@ pub enum Error {
         /// Inputs the key takes, without the constant one.
         expected: usize,
     },
+
+    /// No transform of this size exists.
+    #[error(
+        "{size} is not a domain's size: it must be a power of two up to 2^31. The circuit is too large, or not a circuit of this field"
+    )]
+    DomainSize {
+        /// The size asked for.
+        size: usize,
+    },
 }

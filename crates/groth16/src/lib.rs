@@ -2,12 +2,17 @@
 
 pub mod curve;
 mod error;
+pub mod fr;
 pub mod key;
+pub mod msm;
+pub mod ntt;
 pub mod points;
 pub mod progress;
 mod proof;
+mod quotient;
 mod verify;
 
 pub use error::Error;
 pub use proof::Proof;
+pub use quotient::quotient;
 pub use verify::{PreparedVerifyingKey, verify};
