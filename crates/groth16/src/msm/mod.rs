@@ -30,6 +30,7 @@ pub use terms::{Chunk, Dense, Terms};
 use crate::curve::{AffinePoint, Kernel, PointSum};
 use crate::key::KeyError;
 use crate::points::Points;
+use crate::progress::Progress;
 use buckets::BucketSets;
 use windows::Windows;
 
@@ -41,24 +42,23 @@ pub fn sum<P: AffinePoint, S: Points<P> + ?Sized>(
     points: &S,
     scalars: &[Scalar],
 ) -> Result<P::Curve, KeyError> {
-    sum_terms(&Dense::new(points, scalars), Kernel::detect(), &|_| {})
+    sum_terms(&Dense::new(points, scalars), Kernel::detect(), &())
 }
 
 /// The sum of all `terms` on all threads of the current pool.
 ///
-/// `progress` is called from any thread with the share of the chunks that are done, 0 to 1.
+/// `progress` advances by one for every chunk; the stage is the caller's to begin.
 ///
 /// # Errors
 /// The first error of [`Terms::load`]; the remaining chunks are then left alone.
 pub fn sum_terms<P: AffinePoint, T: Terms<P>>(
     terms: &T,
     kernel: Kernel,
-    progress: &(dyn Fn(f64) + Sync),
+    progress: &dyn Progress,
 ) -> Result<P::Curve, KeyError> {
     let threads = rayon::current_num_threads().min(terms.chunks()).max(1);
     let windows = Windows::for_terms(terms.scalars(), threads);
     let next = AtomicUsize::new(0);
-    let done = AtomicUsize::new(0);
     let partial: Vec<Partial<'_, P>> = (0..threads)
         .into_par_iter()
         .with_max_len(1)
@@ -76,8 +76,7 @@ pub fn sum_terms<P: AffinePoint, T: Terms<P>>(
                     return Err(error);
                 }
                 partial.add(&chunk);
-                let finished = done.fetch_add(1, Ordering::Relaxed) + 1;
-                progress(finished as f64 / terms.chunks() as f64);
+                progress.advance(1);
             }
         })
         .collect::<Result<_, _>>()?;

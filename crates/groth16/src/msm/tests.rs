@@ -69,7 +69,7 @@ fn check<P: AffinePoint>(sizes: &[usize]) {
             let expected = naive(&points, &scalars);
             for kernel in Kernel::available() {
                 let terms = Dense::new(points.as_slice(), &scalars);
-                let sum = sum_terms(&terms, kernel, &|_| {}).unwrap();
+                let sum = sum_terms(&terms, kernel, &()).unwrap();
                 assert_eq!(sum, expected, "{size} terms, {name}, {kernel:?}");
             }
         }
@@ -125,18 +125,26 @@ fn equal_and_opposite_points() {
     assert!(bool::from(sum(&points, &scalars).unwrap().is_identity()));
 }
 
+/// Counts what it is told.
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Progress for Count {
+    fn begin(&self, _stage: &'static str, _total: u64) {}
+
+    fn advance(&self, amount: u64) {
+        self.0.fetch_add(amount as usize, Ordering::Relaxed);
+    }
+}
+
 #[test]
-fn progress_reaches_one_and_errors_stop_the_sum() {
+fn progress_counts_every_chunk_and_errors_stop_the_sum() {
     let points = points::<G1Affine>(5000);
     let scalars = vec![Scalar::from(7); 5000];
-    let last = std::sync::Mutex::new(0.0_f64);
     let terms = Dense::new(&points, &scalars);
-    sum_terms(&terms, Kernel::detect(), &|share| {
-        let mut last = last.lock().unwrap();
-        *last = last.max(share);
-    })
-    .unwrap();
-    assert_eq!(*last.lock().unwrap(), 1.0);
+    let count = Count::default();
+    sum_terms(&terms, Kernel::detect(), &count).unwrap();
+    assert_eq!(count.0.into_inner(), Terms::<G1Affine>::chunks(&terms));
 
     // One point fewer than scalars.
     let error = sum(&points[1..], &scalars).unwrap_err();
