@@ -10,7 +10,6 @@ pub mod domain;
 pub mod error;
 pub mod merkle;
 pub mod porep;
-pub mod poseidon;
 pub mod post;
 pub mod registered;
 pub mod registry;
@@ -28,4 +27,8 @@ pub use registered::{
 };
 pub use registry::{CircuitId, ProofKind, SectorSize};
 pub use request::{PorepRequest, PostRequest, Request, SnapRequest};
+<<<<<<< HEAD
 pub use witness::{WitnessError, WitnessGenerator};
+=======
+pub use witness::poseidon;
+>>>>>>> 203d0c8 (witness: Poseidon, Merkle levels, selection and packing as the circuits allocate them)

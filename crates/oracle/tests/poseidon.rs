@@ -1,6 +1,6 @@
 //! Our Poseidon against the reference implementation, and the golden file against both.
 //!
-//! The product crates test against `crates/filecoin/testdata/poseidon.json` alone; this test
+//! The product crates test against `crates/witness/testdata/poseidon.json` alone; this test
 //! keeps that file honest. `UPDATE_GOLDEN=1 cargo test -p oracle --test poseidon` writes it.
 
 use blstrs::Scalar as Fr;
@@ -99,7 +99,7 @@ fn golden_file_is_the_reference() {
     let golden = format!("[\n{}\n]\n", lines.join(",\n"));
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../filecoin/testdata/poseidon.json"
+        "/../witness/testdata/poseidon.json"
     );
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, &golden).unwrap();

@@ -12,6 +12,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod field;
+pub mod merkle;
+pub mod poseidon;
 pub mod sha256;
 pub mod word;
 mod writer;

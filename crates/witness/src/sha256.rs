@@ -38,7 +38,7 @@ pub fn digest(state: &[Word; 8]) -> [u8; 32] {
 }
 
 /// Hashes a message of whole 32-bit words, padding appended as constants.
-pub fn message(words: &[Word], writer: &mut Writer) -> [u8; 32] {
+pub fn message(words: &[Word], writer: &mut Writer<'_>) -> [u8; 32] {
     let mut state = initial_state();
     let (full, rest) = words.as_chunks::<16>();
     for block in full {
@@ -60,7 +60,7 @@ pub fn message(words: &[Word], writer: &mut Writer) -> [u8; 32] {
 }
 
 /// One application of the compression function.
-pub fn compress(state: &[Word; 8], block: &[Word; 16], writer: &mut Writer) -> [Word; 8] {
+pub fn compress(state: &[Word; 8], block: &[Word; 16], writer: &mut Writer<'_>) -> [Word; 8] {
     let schedule = schedule(block, writer);
 
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
@@ -86,7 +86,10 @@ pub fn compress(state: &[Word; 8], block: &[Word; 16], writer: &mut Writer) -> [
             .xor(a.rotate_right(22), writer);
         let majority = Word::majority(a, b, c, writer);
 
-        deferred = Some(([h, s1, choice, k, w, d], [h, s1, choice, k, w, s0, majority]));
+        deferred = Some((
+            [h, s1, choice, k, w, d],
+            [h, s1, choice, k, w, s0, majority],
+        ));
         (h, g, f, d, c, b) = (g, f, e, c, b, a);
     }
 
@@ -105,7 +108,7 @@ pub fn compress(state: &[Word; 8], block: &[Word; 16], writer: &mut Writer) -> [
     ]
 }
 
-fn schedule(block: &[Word; 16], writer: &mut Writer) -> [Word; 64] {
+fn schedule(block: &[Word; 16], writer: &mut Writer<'_>) -> [Word; 64] {
     let mut w = [Word::constant(0); 64];
     w[..16].copy_from_slice(block);
     for i in 16..64 {

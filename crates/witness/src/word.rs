@@ -94,11 +94,13 @@ impl Word {
     /// Each word where its mask is set; the masks are disjoint. Elsewhere plain zero variables.
     #[inline]
     fn merge<const N: usize>(cases: [(u32, Self); N]) -> Self {
-        cases.iter().fold(Self::allocated(0), |all, (mask, word)| Self {
-            variable: all.variable | (word.variable & mask),
-            negated: all.negated | (word.negated & mask),
-            constant: all.constant | (word.constant & mask),
-        })
+        cases
+            .iter()
+            .fold(Self::allocated(0), |all, (mask, word)| Self {
+                variable: all.variable | (word.variable & mask),
+                negated: all.negated | (word.negated & mask),
+                constant: all.constant | (word.constant & mask),
+            })
     }
 
     /// Bitwise AND and the mask of the booleans it allocates. An allocated AND is a plain variable
@@ -107,8 +109,7 @@ impl Word {
     fn and(self, other: Self) -> (Self, u32) {
         let allocated = !(self.constant | other.constant);
         // A constant false absorbs, a constant true hands the other operand through.
-        let absorbed =
-            (self.constant & !self.negated) | (other.constant & !other.negated);
+        let absorbed = (self.constant & !self.negated) | (other.constant & !other.negated);
         let pass_other = self.constant & !absorbed;
         let pass_self = other.constant & !absorbed & !pass_other;
         let word = Self::merge([
@@ -122,23 +123,19 @@ impl Word {
 
     /// Bitwise XOR, as the gadget `UInt32::xor` allocates it.
     #[inline]
-    pub fn xor(self, other: Self, writer: &mut Writer) -> Self {
+    pub fn xor(self, other: Self, writer: &mut Writer<'_>) -> Self {
         let result = Self {
             variable: self.variable ^ other.variable,
             negated: self.negated ^ other.negated,
             constant: self.constant & other.constant,
         };
-        write_masked(
-            writer,
-            result.variable,
-            !(self.constant | other.constant),
-        );
+        write_masked(writer, result.variable, !(self.constant | other.constant));
         result
     }
 
     /// SHA-256's choice `(a ∧ b) ⊕ (¬a ∧ c)`, as the gadget `UInt32::sha256_ch` allocates it.
     #[inline]
-    pub fn choice(a: Self, b: Self, c: Self, writer: &mut Writer) -> Self {
+    pub fn choice(a: Self, b: Self, c: Self, writer: &mut Writer<'_>) -> Self {
         let value = (a.value() & b.value()) ^ (!a.value() & c.value());
         if a.constant | b.constant | c.constant == 0 {
             writer.bits(u64::from(value), 32);
@@ -148,7 +145,7 @@ impl Word {
     }
 
     /// The gadget's special cases, in its order: the first that fits decides.
-    fn choice_with_constants(a: Self, b: Self, c: Self, writer: &mut Writer) -> Self {
+    fn choice_with_constants(a: Self, b: Self, c: Self, writer: &mut Writer<'_>) -> Self {
         let value = (a.value() & b.value()) ^ (!a.value() & c.value());
         let pass_c = a.constant & !a.negated;
         let mut open = !pass_c;
@@ -189,7 +186,7 @@ impl Word {
     /// SHA-256's majority, as the gadget `UInt32::sha256_maj` allocates it: per bit of three
     /// variables the majority and then `b ∧ c`; with a constant at most one AND.
     #[inline]
-    pub fn majority(a: Self, b: Self, c: Self, writer: &mut Writer) -> Self {
+    pub fn majority(a: Self, b: Self, c: Self, writer: &mut Writer<'_>) -> Self {
         let (va, vb, vc) = (a.value(), b.value(), c.value());
         let value = (va & vb) ^ (va & vc) ^ (vb & vc);
         if a.constant | b.constant | c.constant == 0 {
@@ -200,7 +197,7 @@ impl Word {
     }
 
     /// The gadget's special cases, in its order: the first that fits decides.
-    fn majority_with_constants(a: Self, b: Self, c: Self, writer: &mut Writer) -> Self {
+    fn majority_with_constants(a: Self, b: Self, c: Self, writer: &mut Writer<'_>) -> Self {
         let (va, vb, vc) = (a.value(), b.value(), c.value());
         let value = (va & vb) ^ (va & vc) ^ (vb & vc);
         let b_and_c = a.constant & !a.negated;
@@ -249,7 +246,7 @@ impl Word {
 /// The sum of `terms` modulo 2³², as the gadget `UInt32::addmany` allocates it: a constant if all
 /// terms are, else one variable for every bit that the sum of so many words can have.
 #[inline]
-pub fn add<const N: usize>(terms: [Word; N], writer: &mut Writer) -> Word {
+pub fn add<const N: usize>(terms: [Word; N], writer: &mut Writer<'_>) -> Word {
     let sum: u64 = terms.iter().map(|term| u64::from(term.value())).sum();
     if terms.iter().all(|term| term.is_constant()) {
         return Word::constant(sum as u32);
@@ -261,7 +258,7 @@ pub fn add<const N: usize>(terms: [Word; N], writer: &mut Writer) -> Word {
 
 /// Appends the bits of `values` that `mask` selects, least significant first.
 #[inline]
-fn write_masked(writer: &mut Writer, values: u32, mask: u32) {
+fn write_masked(writer: &mut Writer<'_>, values: u32, mask: u32) {
     match mask {
         0 => {}
         u32::MAX => writer.bits(u64::from(values), 32),

@@ -2,6 +2,7 @@
 
 use blstrs::Scalar as Fr;
 use ff::Field;
+use rayon::prelude::*;
 
 use crate::Error;
 
@@ -16,74 +17,154 @@ pub struct Size {
     pub dense: usize,
 }
 
-/// Appends variables in the order in which the circuit allocates them.
-///
-/// Three streams grow independently: the bitmap of the boolean auxiliary variables, the array of
-/// the other auxiliary variables, and the public inputs. Which variable belongs to which stream is
-/// a property of the circuit, so a generator knows it at every step and no tag is stored.
-///
-/// All memory is taken in [`Writer::new`]; [`Writer::reset`] keeps it for the next witness.
-#[derive(Debug)]
-pub struct Writer {
-    expected: Size,
-    /// Finished words of the bitmap; bit `k % 64` of word `k / 64` is the `k`-th boolean variable.
-    words: Vec<u64>,
-    /// The unfinished last word.
-    tail: u64,
-    /// Bits in `tail`, below 64.
-    tail_bits: u32,
-    dense: Vec<Fr>,
-    inputs: Vec<Fr>,
+impl Size {
+    /// The size of `count` equal parts.
+    pub const fn times(self, count: usize) -> Self {
+        Self {
+            inputs: self.inputs * count,
+            bits: self.bits * count,
+            dense: self.dense * count,
+        }
+    }
 }
 
-/// What [`Writer::finish`] hands out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Public inputs and bitmap of a finished writer.
+type Streams = (Vec<Fr>, Vec<u64>);
+
+/// A packed witness: what [`Parts::fill`] writes. Its memory is reused by the next fill.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// Public inputs; the first is the constant one.
     pub inputs: Vec<Fr>,
-    /// Bitmap of the boolean auxiliary variables; bits past the last are zero.
+    /// Bitmap of the boolean auxiliary variables: the `k`-th is bit `k % 64` of word `k / 64`; bits
+    /// past the last are zero.
     pub bits: Vec<u64>,
     /// The other auxiliary variables.
     pub dense: Vec<Fr>,
 }
 
-impl Writer {
-    /// A writer for exactly `size` variables.
-    pub fn new(size: Size) -> Self {
-        let mut inputs = Vec::with_capacity(size.inputs + 1);
-        inputs.push(Fr::ONE);
-        Self {
-            expected: size,
-            words: Vec::with_capacity(size.bits.div_ceil(64)),
-            tail: 0,
-            tail_bits: 0,
-            dense: Vec::with_capacity(size.dense),
-            inputs,
-        }
+impl Parts {
+    /// Replaces the contents by what `generate` writes. All memory is taken before it runs, and
+    /// none if the parts have been as large before.
+    ///
+    /// # Errors
+    /// What `generate` returns, or [`Error::Size`] if it did not write exactly `size`: generator
+    /// and circuit disagree. The contents are unspecified then.
+    pub fn fill<E: From<Error>>(
+        &mut self,
+        size: Size,
+        generate: impl FnOnce(&mut Writer<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.dense.resize(size.dense, Fr::ZERO);
+        let mut writer = Writer::new(&mut self.dense);
+        writer.take_memory(
+            std::mem::take(&mut self.inputs),
+            std::mem::take(&mut self.bits),
+            size,
+        );
+        writer.input(Fr::ONE);
+        let result = generate(&mut writer);
+        let (inputs, bits) = writer.finish(Size {
+            inputs: size.inputs + 1,
+            ..size
+        })?;
+        (self.inputs, self.bits) = (inputs, bits);
+        result
     }
 
-    /// A writer for exactly `size` variables that writes into the memory of an old witness.
-    pub fn reuse(size: Size, parts: Parts) -> Self {
-        let Parts {
-            mut inputs,
-            bits: mut words,
-            mut dense,
-        } = parts;
-        inputs.clear();
-        inputs.push(Fr::ONE);
-        inputs.reserve_exact(size.inputs);
-        words.clear();
-        words.reserve_exact(size.bits.div_ceil(64));
-        dense.clear();
-        dense.reserve_exact(size.dense);
+    /// [`Parts::fill`] for a witness that is `count` equal parts of size `part`, in parallel.
+    /// `generate` is given the number of the part. The result does not depend on the threads.
+    ///
+    /// # Errors
+    /// As [`Parts::fill`]; of several parts' errors that of the first part.
+    pub fn fill_equal_parts<E: From<Error> + Send>(
+        &mut self,
+        part: Size,
+        count: usize,
+        generate: impl Fn(usize, &mut Writer<'_>) -> Result<(), E> + Sync,
+    ) -> Result<(), E> {
+        let size = part.times(count);
+        self.dense.resize(size.dense, Fr::ZERO);
+        // Chunks of no size do not exist, but a part without field elements may.
+        let mut rest = self.dense.as_mut_slice();
+        let slices: Vec<&mut [Fr]> = (0..count)
+            .map(|_| {
+                let (slice, after) = std::mem::take(&mut rest).split_at_mut(part.dense);
+                rest = after;
+                slice
+            })
+            .collect();
+        let streams: Vec<Result<Streams, E>> = slices
+            .into_par_iter()
+            .enumerate()
+            .map(|(number, slice)| {
+                let mut writer = Writer::new(slice);
+                writer.take_memory(Vec::new(), Vec::new(), part);
+                generate(number, &mut writer)?;
+                Ok(writer.finish(part)?)
+            })
+            .collect();
+
+        let mut writer = Writer::new(&mut []);
+        writer.take_memory(
+            std::mem::take(&mut self.inputs),
+            std::mem::take(&mut self.bits),
+            size,
+        );
+        writer.input(Fr::ONE);
+        for stream in streams {
+            let (inputs, bits) = stream?;
+            inputs.into_iter().for_each(|input| writer.input(input));
+            writer.bitmap(&bits, part.bits);
+        }
+        (self.inputs, self.bits) = writer.finish(Size {
+            inputs: size.inputs + 1,
+            dense: 0,
+            ..size
+        })?;
+        Ok(())
+    }
+}
+
+/// Appends variables in the order in which the circuit allocates them.
+///
+/// Three streams grow independently: the bitmap of the boolean auxiliary variables, the array of
+/// the other auxiliary variables, and the public inputs. Which variable belongs to which stream is
+/// a property of the circuit, so a generator knows it at every step and no tag is stored.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    /// Finished words of the bitmap.
+    words: Vec<u64>,
+    /// The unfinished last word.
+    tail: u64,
+    /// Bits in `tail`, below 64.
+    tail_bits: u32,
+    dense: &'a mut [Fr],
+    /// Field elements written, also those for which there was no room.
+    dense_written: usize,
+    inputs: Vec<Fr>,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of field elements into `dense`.
+    pub fn new(dense: &'a mut [Fr]) -> Self {
         Self {
-            expected: size,
-            words,
+            words: Vec::new(),
             tail: 0,
             tail_bits: 0,
             dense,
-            inputs,
+            dense_written: 0,
+            inputs: Vec::new(),
         }
+    }
+
+    /// Takes over the memory of an old witness and makes it large enough.
+    fn take_memory(&mut self, mut inputs: Vec<Fr>, mut words: Vec<u64>, size: Size) {
+        inputs.clear();
+        inputs.reserve_exact(size.inputs + 1);
+        words.clear();
+        words.reserve_exact(size.bits.div_ceil(64));
+        (self.inputs, self.words) = (inputs, words);
     }
 
     /// Appends the low `count <= 64` bits of `value`, least significant first. The bits above must
@@ -109,16 +190,32 @@ impl Writer {
         self.bits(u64::from(value), 1);
     }
 
+    /// Appends the first `count` bits of a bitmap, whose bits beyond are zero.
+    pub fn bitmap(&mut self, words: &[u64], count: usize) {
+        let (full, rest) = (count / 64, count % 64);
+        for &word in &words[..full] {
+            self.bits(word, 64);
+        }
+        if rest > 0 {
+            self.bits(words[full], rest as u32);
+        }
+    }
+
     /// Appends one field element.
     #[inline]
     pub fn num(&mut self, value: Fr) {
-        self.dense.push(value);
+        if let Some(place) = self.dense.get_mut(self.dense_written) {
+            *place = value;
+        }
+        self.dense_written += 1;
     }
 
     /// Appends field elements.
     #[inline]
     pub fn nums(&mut self, values: &[Fr]) {
-        self.dense.extend_from_slice(values);
+        for &value in values {
+            self.num(value);
+        }
     }
 
     /// Appends a public input.
@@ -130,44 +227,22 @@ impl Writer {
     /// What has been written so far.
     pub fn size(&self) -> Size {
         Size {
-            inputs: self.inputs.len() - 1,
+            inputs: self.inputs.len(),
             bits: self.words.len() * 64 + self.tail_bits as usize,
-            dense: self.dense.len(),
+            dense: self.dense_written,
         }
     }
 
-    /// Appends everything that `part` holds except its constant one: the way in which parts
-    /// generated on different threads are joined.
-    pub fn append(&mut self, part: &Writer) {
-        for &word in &part.words {
-            self.bits(word, 64);
-        }
-        self.bits(part.tail, part.tail_bits);
-        self.dense.extend_from_slice(&part.dense);
-        self.inputs.extend_from_slice(&part.inputs[1..]);
-    }
-
-    /// The finished witness.
-    ///
-    /// # Errors
-    /// [`Error::Size`] if not exactly the announced number of variables was written: the generator
-    /// and the compiled circuit disagree.
-    pub fn finish(mut self) -> Result<Parts, Error> {
+    /// Inputs and bitmap, if exactly `expected` has been written.
+    fn finish(mut self, expected: Size) -> Result<Streams, Error> {
         let written = self.size();
-        if written != self.expected {
-            return Err(Error::Size {
-                expected: self.expected,
-                written,
-            });
+        if written != expected {
+            return Err(Error::Size { expected, written });
         }
         if self.tail_bits > 0 {
             self.words.push(self.tail);
         }
-        Ok(Parts {
-            inputs: self.inputs,
-            bits: self.words,
-            dense: self.dense,
-        })
+        Ok((self.inputs, self.words))
     }
 }
 
@@ -175,31 +250,33 @@ impl Writer {
 mod tests {
     use super::*;
 
+    fn bit(parts: &Parts, i: usize) -> bool {
+        parts.bits[i / 64] >> (i % 64) & 1 == 1
+    }
+
     /// Every alignment against a list of single bits.
     #[test]
     fn bits_keep_their_order_at_every_alignment() {
+        let mut parts = Parts::default();
         for lead in 0..64u32 {
             for count in 0..=64u32 {
                 let mask = if count == 64 { !0 } else { (1 << count) - 1 };
                 let value = 0x9e37_79b9_7f4a_7c15 & mask;
-                let mut writer = Writer::new(Size {
-                    inputs: 0,
-                    bits: (lead + count + 1) as usize,
-                    dense: 0,
-                });
-                let mut expected: Vec<bool> = Vec::new();
-                for i in 0..lead {
-                    writer.bit(i % 3 == 0);
-                    expected.push(i % 3 == 0);
-                }
-                writer.bits(value, count);
+                let mut expected: Vec<bool> = (0..lead).map(|i| i % 3 == 0).collect();
                 expected.extend((0..count).map(|i| value >> i & 1 == 1));
-                writer.bit(true);
                 expected.push(true);
-                let parts = writer.finish().unwrap();
-                let got: Vec<bool> = (0..expected.len())
-                    .map(|i| parts.bits[i / 64] >> (i % 64) & 1 == 1)
-                    .collect();
+                let size = Size {
+                    bits: expected.len(),
+                    ..Size::default()
+                };
+                let written: Result<(), Error> = parts.fill(size, |writer| {
+                    (0..lead).for_each(|i| writer.bit(i % 3 == 0));
+                    writer.bits(value, count);
+                    writer.bit(true);
+                    Ok(())
+                });
+                written.unwrap();
+                let got: Vec<bool> = (0..expected.len()).map(|i| bit(&parts, i)).collect();
                 assert_eq!(got, expected, "lead {lead}, count {count}");
                 let unused = parts.bits.len() * 64 - expected.len();
                 assert!(unused < 64);
@@ -209,45 +286,97 @@ mod tests {
     }
 
     #[test]
-    fn append_joins_at_any_alignment() {
-        let fill = |writer: &mut Writer, bits: std::ops::Range<u64>| {
-            for i in bits {
-                writer.bit(i.count_ones() % 2 == 1);
-                if i % 5 == 0 {
-                    writer.num(Fr::from(i));
-                }
-                if i % 11 == 0 {
-                    writer.input(Fr::from(i));
-                }
+    fn equal_parts_are_the_whole() {
+        for bits in [0, 1, 63, 64, 65, 200] {
+            for dense in [0, 3] {
+                let part = Size {
+                    inputs: 2,
+                    bits,
+                    dense,
+                };
+                let generate = |number: usize, writer: &mut Writer<'_>| {
+                    for i in 0..bits {
+                        writer.bit((number * 31 + i * i).count_ones() % 2 == 1);
+                    }
+                    for i in 0..dense.max(2) {
+                        let value = Fr::from((number * 10 + i) as u64);
+                        if i < dense {
+                            writer.num(value);
+                        }
+                        if i < 2 {
+                            writer.input(value);
+                        }
+                    }
+                    Ok::<(), Error>(())
+                };
+                let count = 7;
+                let mut parallel = Parts::default();
+                parallel.fill_equal_parts(part, count, generate).unwrap();
+                let mut sequential = Parts::default();
+                sequential
+                    .fill(part.times(count), |writer| {
+                        (0..count).try_for_each(|number| generate(number, writer))
+                    })
+                    .unwrap();
+                assert_eq!(parallel, sequential);
+                assert_eq!(parallel.inputs.len(), 1 + 2 * count);
             }
-        };
-        for cut in [0, 1, 63, 64, 65, 127, 128, 200] {
-            let mut whole = Writer::new(Size::default());
-            fill(&mut whole, 0..200);
-            let mut left = Writer::new(whole.size());
-            fill(&mut left, 0..cut);
-            let mut right = Writer::new(Size::default());
-            fill(&mut right, cut..200);
-            left.append(&right);
-            whole.expected = whole.size();
-            assert_eq!(left.finish().unwrap(), whole.finish().unwrap());
         }
     }
 
     #[test]
     fn a_missing_or_surplus_variable_is_an_error() {
         let size = Size {
-            inputs: 0,
+            inputs: 1,
             bits: 2,
             dense: 1,
         };
-        let mut writer = Writer::new(size);
-        writer.bit(true);
-        writer.num(Fr::ONE);
-        assert!(matches!(writer.finish(), Err(Error::Size { .. })));
-        let mut writer = Writer::new(size);
-        writer.bits(3, 2);
-        writer.nums(&[Fr::ONE, Fr::ONE]);
-        assert!(matches!(writer.finish(), Err(Error::Size { .. })));
+        for (inputs, bits, dense, good) in [
+            (1, 2, 1, true),
+            (0, 2, 1, false),
+            (2, 2, 1, false),
+            (1, 1, 1, false),
+            (1, 3, 1, false),
+            (1, 2, 0, false),
+            (1, 2, 2, false),
+        ] {
+            let generate = |writer: &mut Writer<'_>| {
+                writer.bits(0, bits);
+                (0..dense).for_each(|_| writer.num(Fr::ONE));
+                (0..inputs).for_each(|_| writer.input(Fr::ONE));
+                Ok::<(), Error>(())
+            };
+            let whole = Parts::default().fill(size, generate);
+            assert_eq!(whole.is_ok(), good);
+            let part = Parts::default().fill_equal_parts(size, 2, |_, writer| generate(writer));
+            assert_eq!(part.is_ok(), good);
+        }
+    }
+
+    #[test]
+    fn memory_is_reused() {
+        let size = Size {
+            inputs: 10,
+            bits: 1000,
+            dense: 100,
+        };
+        let generate = |writer: &mut Writer<'_>| {
+            (0..1000).for_each(|i| writer.bit(i % 2 == 0));
+            (0..100).for_each(|_| writer.num(Fr::ONE));
+            (0..10).for_each(|_| writer.input(Fr::ONE));
+            Ok::<(), Error>(())
+        };
+        let mut parts = Parts::default();
+        parts.fill(size, generate).unwrap();
+        let addresses = |parts: &Parts| {
+            (
+                parts.inputs.as_ptr(),
+                parts.bits.as_ptr(),
+                parts.dense.as_ptr(),
+            )
+        };
+        let before = addresses(&parts);
+        parts.fill(size, generate).unwrap();
+        assert_eq!(addresses(&parts), before);
     }
 }

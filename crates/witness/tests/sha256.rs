@@ -41,9 +41,8 @@ fn pair(cs: &mut Recorder, value: u32, kinds: u64) -> (UInt32, Word) {
         constant |= u32::from(kind(i) == 0) << i;
         negated |= u32::from(kind(i) == 2) << i;
     }
-    let mut scratch = Writer::new(Size::default());
-    let word = Word::mixed(value ^ negated, constant)
-        .xor(Word::constant(negated), &mut scratch);
+    let mut scratch = Writer::new(&mut []);
+    let word = Word::mixed(value ^ negated, constant).xor(Word::constant(negated), &mut scratch);
     assert_eq!(scratch.size(), Size::default());
     (UInt32::from_bits(&bits), word)
 }
@@ -61,7 +60,12 @@ fn same(gadget: &UInt32, word: Word) {
 
 /// Masks that are all variables, all constants or any mixture.
 fn kinds() -> impl Strategy<Value = u64> {
-    prop_oneof![Just(0u64), Just(!0u64), Just(0x5555_5555_5555_5555), any::<u64>()]
+    prop_oneof![
+        Just(0u64),
+        Just(!0u64),
+        Just(0x5555_5555_5555_5555),
+        any::<u64>()
+    ]
 }
 
 proptest! {
@@ -91,19 +95,19 @@ proptest! {
             let s = UInt32::addmany(multi.namespace(|| "s"), &[x2, ch2, maj2]).unwrap();
             (x, ch, maj, s)
         };
-        let mut writer = cs.writer();
-        let wx = a.xor(b.rotate_right(rotation), &mut writer);
-        let wch = Word::choice(a, b, c, &mut writer);
-        let wmaj = Word::majority(a, b, c, &mut writer);
-        let wx2 = wch.xor(wmaj.shift_right(rotation), &mut writer);
-        let wch2 = Word::choice(wx, wch, wmaj, &mut writer);
-        let wmaj2 = Word::majority(wx2, wch2, a, &mut writer);
-        let sum = add([wx2, wch2, wmaj2], &mut writer);
-        same(&x, wx);
-        same(&ch, wch);
-        same(&maj, wmaj);
-        same(&again, sum);
-        cs.assert_equals(&writer.finish().unwrap());
+        cs.check(|writer| {
+            let wx = a.xor(b.rotate_right(rotation), writer);
+            let wch = Word::choice(a, b, c, writer);
+            let wmaj = Word::majority(a, b, c, writer);
+            let wx2 = wch.xor(wmaj.shift_right(rotation), writer);
+            let wch2 = Word::choice(wx, wch, wmaj, writer);
+            let wmaj2 = Word::majority(wx2, wch2, a, writer);
+            let sum = add([wx2, wch2, wmaj2], writer);
+            same(&x, wx);
+            same(&ch, wch);
+            same(&maj, wmaj);
+            same(&again, sum);
+        });
     }
 
     #[test]
@@ -120,9 +124,8 @@ proptest! {
                     let terms: Vec<UInt32> = pairs.iter().map(|p| p.0.clone()).collect();
                     UInt32::addmany(multi.namespace(|| "sum"), &terms).unwrap()
                 };
-                let mut writer = cs.writer();
-                same(&gadget, add(pairs.map(|p| p.1), &mut writer));
-                cs.assert_equals(&writer.finish().unwrap());
+                let sum = cs.check(|writer| add(pairs.map(|p| p.1), writer));
+                same(&gadget, sum);
             }};
         }
         check!(2);
@@ -152,16 +155,12 @@ fn compression(state: [u32; 8], state_kinds: [u64; 8], block: [u32; 16], block_k
 
     let mut cs = Recorder::default();
     let result = sha256_compression_function(&mut cs, &bits, &gadgets).unwrap();
-    let mut writer = cs.writer();
-    let native = native::compress(
-        &std::array::from_fn(|i| state[i].1),
-        &std::array::from_fn(|i| block[i].1),
-        &mut writer,
-    );
+    let state = std::array::from_fn(|i| state[i].1);
+    let block = std::array::from_fn(|i| block[i].1);
+    let native = cs.check(|writer| native::compress(&state, &block, writer));
     for (gadget, word) in result.iter().zip(native) {
         same(gadget, word);
     }
-    cs.assert_equals(&writer.finish().unwrap());
 }
 
 const VARIABLE: u64 = !0;
@@ -230,9 +229,7 @@ fn messages() {
                 .collect();
             let mut cs = Recorder::default();
             sha256(&mut cs, &bits).unwrap();
-            let mut writer = cs.writer();
-            let digest = native::message(&native_words, &mut writer);
-            cs.assert_equals(&writer.finish().unwrap());
+            let digest = cs.check(|writer| native::message(&native_words, writer));
             let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
             assert_eq!(digest, <[u8; 32]>::from(Sha256::digest(&bytes)));
         }

@@ -3,7 +3,7 @@
 use bellperson::{ConstraintSystem, Index, LinearCombination, SynthesisError, Variable};
 use blstrs::Scalar as Fr;
 use ff::Field;
-use witness::{Parts, Size, Writer};
+use witness::{Error, Parts, Size, Writer};
 
 /// Values in order of allocation. A variable counts as a bit if the gadget names it as one.
 #[derive(Default)]
@@ -85,7 +85,7 @@ impl ConstraintSystem<Fr> for Recorder {
 }
 
 impl Recorder {
-    pub fn size(&self) -> Size {
+    fn size(&self) -> Size {
         Size {
             inputs: self.inputs.len(),
             bits: self.bits.len(),
@@ -93,13 +93,21 @@ impl Recorder {
         }
     }
 
-    /// A writer for just what the gadget has allocated.
-    pub fn writer(&self) -> Writer {
-        Writer::new(self.size())
+    /// Runs a generator and compares what it writes with what the gadget has allocated.
+    pub fn check<T>(&self, generate: impl FnOnce(&mut Writer<'_>) -> T) -> T {
+        let mut parts = Parts::default();
+        let mut result = None;
+        let written: Result<(), Error> = parts.fill(self.size(), |writer| {
+            result = Some(generate(writer));
+            Ok(())
+        });
+        written.unwrap();
+        self.assert_equals(&parts);
+        result.unwrap()
     }
 
-    /// Compares a generator's output with the gadget's, naming the first difference.
-    pub fn assert_equals(&self, parts: &Parts) {
+    /// Names the first difference.
+    fn assert_equals(&self, parts: &Parts) {
         let bits: Vec<bool> = (0..self.bits.len())
             .map(|i| parts.bits[i / 64] >> (i % 64) & 1 == 1)
             .collect();

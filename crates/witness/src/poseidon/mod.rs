@@ -14,6 +14,7 @@
 //! [`Permutation`] is the part to build on: a witness generator runs it with an [`Observer`].
 
 mod field;
+pub mod gadget;
 mod grain;
 mod matrix;
 mod parameters;
