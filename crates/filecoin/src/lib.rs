@@ -27,8 +27,5 @@ pub use registered::{
 };
 pub use registry::{CircuitId, ProofKind, SectorSize};
 pub use request::{PorepRequest, PostRequest, Request, SnapRequest};
-<<<<<<< HEAD
+pub use ::witness::poseidon;
 pub use witness::{WitnessError, WitnessGenerator};
-=======
-pub use witness::poseidon;
->>>>>>> 203d0c8 (witness: Poseidon, Merkle levels, selection and packing as the circuits allocate them)
