@@ -1,5 +1,7 @@
 //! Merkle levels, insertion, selection and packing against the public gadgets.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 mod support;
 
 use bellperson::ConstraintSystem;

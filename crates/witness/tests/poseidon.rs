@@ -1,5 +1,7 @@
 //! Poseidon hashes, variable for variable against the public gadget.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 mod support;
 
 use bellperson::ConstraintSystem;

@@ -1,5 +1,7 @@
 //! SHA-256 and its word operations, bit for bit against the public gadget.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 mod support;
 
 use bellperson::ConstraintSystem;
