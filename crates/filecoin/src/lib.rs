@@ -19,6 +19,7 @@ pub mod snap;
 pub mod support;
 pub mod witness;
 
+pub use ::witness::poseidon;
 pub use decode::{Decoded, Hints, SubmitProofRequest};
 pub use domain::{Domain, PoseidonDomain, Sha256Domain};
 pub use error::Error;
@@ -27,5 +28,4 @@ pub use registered::{
 };
 pub use registry::{CircuitId, ProofKind, SectorSize};
 pub use request::{PorepRequest, PostRequest, Request, SnapRequest};
-pub use ::witness::poseidon;
 pub use witness::{WitnessError, WitnessGenerator};
