@@ -202,6 +202,15 @@ pub enum Error {
         context: String,
     },
 
+    /// Proof bytes of the right length that are not a proof.
+    #[error("proof of partition {partition}: {source}")]
+    ProofPoint {
+        /// Partition, counted from 0.
+        partition: usize,
+        /// Which point, and what is wrong with it.
+        source: groth16::Error,
+    },
+
     /// No circuit has this name.
     #[error("no circuit is called {name}; `cuzk circuit list` lists all (for example porep-32g)")]
     UnknownCircuit {
@@ -249,6 +258,7 @@ impl Error {
             Self::CheckFailed { .. } => "CHECK_FAILED",
             Self::NoSuchPartition { .. } => "NO_SUCH_PARTITION",
             Self::ProofLength { .. } => "PROOF_LENGTH",
+            Self::ProofPoint { .. } => "PROOF_POINT",
             Self::UnknownCircuit { .. } => "UNKNOWN_CIRCUIT",
             Self::CircuitNotEmbedded { .. } => "CIRCUIT_NOT_EMBEDDED",
             Self::CircuitDamaged { .. } => "CIRCUIT_DAMAGED",

@@ -11,6 +11,7 @@ pub mod error;
 pub mod merkle;
 pub mod porep;
 pub mod post;
+pub mod proof_bytes;
 pub mod registered;
 pub mod registry;
 pub mod request;

@@ -1,9 +1,13 @@
 //! WindowPoSt and WinningPoSt (fallback PoSt) vanilla proofs.
 
+mod sectors;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::PoseidonDomain;
 use crate::merkle::MerkleProof;
+
+pub use sectors::CircuitSector;
 
 /// One sector's entry in a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

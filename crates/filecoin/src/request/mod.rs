@@ -1,11 +1,15 @@
 //! Decoded requests: the public values and the vanilla proof, checked for form.
 
+mod describe;
+
 use crate::domain::{PoseidonDomain, Sha256Domain};
 use crate::registered::{
     RegisteredPostProof, RegisteredSealProof, RegisteredUpdateProof, SealVersion,
 };
 use crate::registry::{CircuitId, ProofKind, SectorSize};
 use crate::{porep, post, snap};
+
+pub use describe::{Description, Fact};
 
 /// A proof to be made. Every decoded request has the counts and path lengths of
 /// its proof type, canonical nodes and agreeing type, size and kind. What the
@@ -27,7 +31,7 @@ pub enum Request {
 pub struct PorepRequest {
     /// Type, version and size.
     pub proof_type: RegisteredSealProof,
-    /// Actor id of the miner, if anyone named it. Never 0.
+    /// Actor id of the miner, if anyone named it.
     pub miner_id: Option<u64>,
     /// Number of the sector, if anyone named it.
     pub sector_number: Option<u64>,
@@ -50,7 +54,7 @@ pub struct PorepRequest {
 pub struct SnapRequest {
     /// Type and size.
     pub proof_type: RegisteredUpdateProof,
-    /// Actor id of the miner, if named; the proof does not depend on it. Never 0.
+    /// Actor id of the miner, if named; the proof does not depend on it.
     pub miner_id: Option<u64>,
     /// Number of the sector, if named; the proof does not depend on it.
     pub sector_number: Option<u64>,
@@ -69,7 +73,7 @@ pub struct SnapRequest {
 pub struct PostRequest {
     /// Type, version and size.
     pub proof_type: RegisteredPostProof,
-    /// Actor id of the miner, if named; the proof does not depend on it. Never 0.
+    /// Actor id of the miner, if named; the proof does not depend on it.
     pub miner_id: Option<u64>,
     /// Randomness of the challenges, a canonical scalar.
     pub randomness: PoseidonDomain,
