@@ -1,5 +1,7 @@
 //! What can go wrong between a witness and a verified proof.
 
+use crate::backend::BackendError;
+
 /// Why a proof cannot be made, read or checked.
 ///
 /// What is wrong with a key file is a [`KeyError`](crate::key::KeyError), carried here whole.
@@ -39,12 +41,23 @@ pub enum Error {
         expected: usize,
     },
 
-    /// No transform of this size exists.
+    /// The backend could not compute the sums.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+
+    /// The witness breaks one of the circuit's rows.
+    #[error("the witness does not satisfy the circuit, no proof was made: {0}")]
+    Unsatisfied(r1cs::Error),
+
+    /// The proof was made from a satisfying witness and still does not verify.
     #[error(
-        "{size} is not a domain's size: it must be a power of two up to 2^31. The circuit is too large, or not a circuit of this field"
+        "the proof does not verify and was discarded, although the witness satisfies the circuit: the parameter file does not belong to the verifying key or the circuit, or the device computed wrongly. Check the parameter file's digest, then the machine"
     )]
-    DomainSize {
-        /// The size asked for.
-        size: usize,
-    },
+    ProofRejected,
+
+    /// The operating system's randomness is not available.
+    #[error(
+        "the operating system gave no randomness for the proof's blinding: {0}. Proofs cannot be made without it"
+    )]
+    NoRandomness(rand_core::Error),
 }

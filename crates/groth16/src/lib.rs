@@ -1,5 +1,8 @@
 //! Groth16 over BLS12-381: keys, test set-up, prover behind a backend trait, verification.
 
+mod backend;
+mod blinding;
+mod cpu;
 pub mod curve;
 mod error;
 pub mod fr;
@@ -9,10 +12,15 @@ pub mod ntt;
 pub mod points;
 pub mod progress;
 mod proof;
+mod prove;
 mod quotient;
 mod verify;
 
+pub use backend::{Backend, BackendError, DeviceInfo, DeviceKind, GroupSums, PhaseTimes};
+pub use blinding::Blinding;
+pub use cpu::CpuBackend;
 pub use error::Error;
 pub use proof::Proof;
+pub use prove::prove;
 pub use quotient::quotient;
 pub use verify::{PreparedVerifyingKey, verify};

@@ -24,6 +24,19 @@ pub trait Points<P>: Sync {
     /// that changed since it was opened or holds something that is not a canonical, finite
     /// pair of coordinates. A slice fails on the range alone.
     fn read(&self, start: usize, out: &mut [P]) -> Result<(), KeyError>;
+
+    /// Fills `out[i]` with the point at `indices[i]`; both have the same length.
+    ///
+    /// Runs on the calling thread. Rising indices are kindest to a file.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn gather(&self, indices: &[u32], out: &mut [P]) -> Result<(), KeyError> {
+        for (&index, out) in indices.iter().zip(out) {
+            self.read(index as usize, std::slice::from_mut(out))?;
+        }
+        Ok(())
+    }
 }
 
 impl<P: Copy + Sync> Points<P> for [P] {
@@ -65,6 +78,9 @@ mod tests {
         let mut out = [0; 3];
         points.read(2, &mut out).unwrap();
         assert_eq!(out, [2, 3, 4]);
+        points.gather(&[4, 0, 4], &mut out).unwrap();
+        assert_eq!(out, [4, 0, 4]);
+        assert!(points.gather(&[1, 5], &mut out[..2]).is_err());
         points.read(5, &mut []).unwrap();
         assert!(points.read(3, &mut out).is_err());
         assert!(points.read(usize::MAX, &mut out).is_err());

@@ -7,6 +7,8 @@
 //!
 //! Every case is exact: identity + P, P + identity, P + P and P + (−P) included.
 
+use std::fmt;
+
 use super::AffinePoint;
 
 /// Pairs that share an inversion. An inversion costs some 60 multiplications, so at this size
@@ -30,6 +32,14 @@ impl Kernel {
     /// Every kernel that this processor runs, the portable one first.
     pub fn available() -> Vec<Self> {
         vec![Kernel::Portable]
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kernel::Portable => "portable arithmetic",
+        })
     }
 }
 

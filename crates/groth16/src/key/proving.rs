@@ -179,6 +179,17 @@ impl<P: KeyPoint> Section<P> {
         }
     }
 
+    /// Decodes the bytes of point `index`.
+    #[inline]
+    fn decode(&self, index: usize, bytes: &[u8]) -> Result<P, KeyError> {
+        P::decode(bytes).map_err(|fault| KeyError::Point {
+            path: self.file.path().to_path_buf(),
+            section: self.name,
+            index: index as u64,
+            fault,
+        })
+    }
+
     /// Checks a range and returns the offset of its first byte.
     fn range(&self, start: usize, count: usize) -> Result<usize, KeyError> {
         match start.checked_add(count) {
@@ -209,8 +220,18 @@ impl<P: KeyPoint> Points<P> for Section<P> {
                 .zip(bytes.chunks_exact(P::BYTES))
                 .enumerate()
             {
-                *point = P::decode(bytes).map_err(|fault| self.fault(start + first + i, fault))?;
+                *point = self.decode(start + first + i, bytes)?;
             }
+        }
+        Ok(())
+    }
+
+    fn gather(&self, indices: &[u32], out: &mut [P]) -> Result<(), KeyError> {
+        let bytes = self.file.slice(self.start, self.len * P::BYTES)?;
+        for (&index, point) in indices.iter().zip(out) {
+            let index = index as usize;
+            self.range(index, 1)?;
+            *point = self.decode(index, &bytes[index * P::BYTES..][..P::BYTES])?;
         }
         Ok(())
     }

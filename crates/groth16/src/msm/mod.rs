@@ -25,7 +25,7 @@ use blstrs::Scalar;
 use group::Group;
 use rayon::prelude::*;
 
-pub use terms::{Chunk, Dense, Terms};
+pub use terms::{Chunk, Dense, Terms, chunk_len};
 
 use crate::curve::{AffinePoint, Kernel, PointSum};
 use crate::key::KeyError;

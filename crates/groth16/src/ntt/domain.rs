@@ -5,7 +5,7 @@ use ff::{Field, PrimeField};
 use rayon::prelude::*;
 
 use super::passes;
-use crate::error::Error;
+use crate::backend::BackendError;
 use crate::fr::{Limbs, as_limbs_mut};
 
 /// Where polynomials are evaluated.
@@ -34,10 +34,10 @@ impl Domain {
     /// Computes the table with n multiplications, in parallel.
     ///
     /// # Errors
-    /// [`Error::DomainSize`] unless `size` is a power of two up to 2^31.
-    pub fn new(size: usize) -> Result<Self, Error> {
+    /// [`BackendError::DomainSize`] unless `size` is a power of two up to 2^31.
+    pub fn new(size: usize) -> Result<Self, BackendError> {
         if !size.is_power_of_two() || size.ilog2() > Self::MAX_LOG_SIZE {
-            return Err(Error::DomainSize { size });
+            return Err(BackendError::DomainSize { size });
         }
         let log_size = size.ilog2();
         let mut roots = vec![Limbs::from(Scalar::ONE); size];

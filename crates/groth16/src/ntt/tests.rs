@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 use super::*;
-use crate::Error;
+use crate::BackendError;
 
 const SETS: [EvaluationSet; 2] = [EvaluationSet::Subgroup, EvaluationSet::Coset];
 
@@ -57,7 +57,7 @@ fn roots_have_their_orders() {
 fn sizes_that_have_no_domain_are_errors() {
     for size in [0, 3, 6, 1000, usize::MAX, 1 << 32] {
         let error = Domain::new(size).unwrap_err();
-        assert!(matches!(error, Error::DomainSize { size: named } if named == size));
+        assert!(matches!(error, BackendError::DomainSize { size: named } if named == size));
     }
 }
 
