@@ -170,15 +170,8 @@ pub enum Error {
     },
 
     /// The vanilla proof does not hold against its public values.
-    #[error("{field}: {cause}; {remedy}")]
-    CheckFailed {
-        /// Which part of the vanilla proof.
-        field: String,
-        /// What does not hold.
-        cause: String,
-        /// What to do.
-        remedy: &'static str,
-    },
+    #[error(transparent)]
+    CheckFailed(#[from] Box<crate::check::Failure>),
 
     /// A partition that the request does not have.
     #[error("partition {partition} does not exist: this request has {partitions}; use 0 to {}", partitions - 1)]
@@ -255,7 +248,7 @@ impl Error {
             Self::Mismatch { .. } => "MISMATCH",
             Self::UnknownKind { .. } => "UNKNOWN_KIND",
             Self::UnknownProofNumber { .. } => "UNKNOWN_PROOF_NUMBER",
-            Self::CheckFailed { .. } => "CHECK_FAILED",
+            Self::CheckFailed(_) => "CHECK_FAILED",
             Self::NoSuchPartition { .. } => "NO_SUCH_PARTITION",
             Self::ProofLength { .. } => "PROOF_LENGTH",
             Self::ProofPoint { .. } => "PROOF_POINT",

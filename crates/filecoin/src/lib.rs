@@ -5,25 +5,32 @@
 
 #![forbid(unsafe_code)]
 
+pub mod challenges;
+pub mod check;
 pub mod decode;
 pub mod domain;
 pub mod error;
+pub mod graph;
 pub mod merkle;
 pub mod porep;
 pub mod post;
 pub mod proof_bytes;
+pub mod public_inputs;
 pub mod registered;
 pub mod registry;
 pub mod request;
+pub mod sha256;
 pub mod snap;
 #[cfg(any(test, feature = "test-support"))]
 pub mod support;
 pub mod witness;
 
 pub use ::witness::poseidon;
+pub use check::{CheckReport, check};
 pub use decode::{Decoded, Hints, SubmitProofRequest};
 pub use domain::{Domain, PoseidonDomain, Sha256Domain};
 pub use error::Error;
+pub use public_inputs::public_inputs;
 pub use registered::{
     PostVersion, RegisteredPostProof, RegisteredSealProof, RegisteredUpdateProof, SealVersion,
 };

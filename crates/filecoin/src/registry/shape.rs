@@ -76,6 +76,17 @@ pub struct SnapShape {
     pub h: u64,
 }
 
+impl SnapShape {
+    /// The public input that selects `h` among the six values the circuit knows: the bit of its
+    /// position in 7..=12, of the first where all six are the same.
+    pub fn h_selector(self) -> u64 {
+        match self.h {
+            7..=12 => 1 << (self.h - 7),
+            _ => 1,
+        }
+    }
+}
+
 impl SectorSize {
     /// Shape of the Poseidon trees.
     pub fn tree(self) -> TreeShape {

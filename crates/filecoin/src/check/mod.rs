@@ -1,0 +1,64 @@
+//! The vanilla check: does a request prove what it claims?
+//!
+//! Everything a circuit would enforce is recomputed here on plain values, before any proving:
+//! challenges and parents derived from public values, every Merkle path hashed to its root, every
+//! column, label and encoding. A request that passes yields proofs that verify; one
+//! that does not is refused with the place and the cause, after milliseconds.
+//!
+//! Lists of wrong length and positions out of range are failures like any other: nothing here
+//! panics on a request, however it was made.
+
+mod failure;
+mod path;
+mod porep;
+mod post;
+mod snap;
+#[cfg(test)]
+mod tests;
+
+pub use failure::{Failure, Fault, Node, Place, Role};
+pub use groth16::progress::Progress;
+
+use crate::error::Error;
+use crate::registry::ProofKind;
+use crate::request::Request;
+
+/// What was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Challenges opened.
+    pub challenges: u64,
+    /// Merkle paths hashed to their roots.
+    pub merkle_paths: u64,
+    /// Labels recomputed.
+    pub labels: u64,
+    /// What became of the replica id.
+    pub replica_id: ReplicaIdCheck,
+}
+
+/// What became of the replica id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplicaIdCheck {
+    /// It was recomputed from miner, sector number, ticket, comm_d and proof type, and agrees.
+    Recomputed,
+    /// It could not be: the request does not name both miner and sector number.
+    Skipped,
+    /// Proofs of this kind have none.
+    NotInvolved,
+}
+
+/// Checks a request completely, on all threads of the current rayon pool.
+///
+/// `progress` sees one stage, "vanilla check", in challenges (PoSt: sectors).
+///
+/// # Errors
+/// [`Error::CheckFailed`] with the first failure in the order of the request.
+pub fn check(request: &Request, progress: &dyn Progress) -> Result<CheckReport, Error> {
+    let outcome = match request {
+        Request::Porep(porep) => porep::check(porep, progress),
+        Request::Snap(snap) => snap::check(snap, progress),
+        Request::Window(post) => post::check(post, ProofKind::Window, progress),
+        Request::Winning(post) => post::check(post, ProofKind::Winning, progress),
+    };
+    outcome.map_err(Error::CheckFailed)
+}
