@@ -14,6 +14,7 @@ pub mod progress;
 mod proof;
 mod prove;
 mod quotient;
+pub mod setup;
 mod verify;
 
 pub use backend::{Backend, BackendError, DeviceInfo, DeviceKind, GroupSums, PhaseTimes};

@@ -1,6 +1,7 @@
 //! How many points a circuit's key holds, and how long its files are.
 
 use blstrs::{G1Affine, G2Affine};
+use r1cs::CompiledCircuit;
 
 use super::encoding::KeyPoint;
 
@@ -27,6 +28,19 @@ pub struct KeyCounts {
 }
 
 impl KeyCounts {
+    /// The counts of a circuit's key.
+    pub fn of(circuit: &CompiledCircuit) -> Self {
+        let shape = circuit.shape();
+        let density = circuit.density();
+        KeyCounts {
+            inputs: shape.inputs as u64,
+            h: shape.domain() as u64 - 1,
+            l: shape.aux as u64,
+            a: (shape.inputs + density.a_aux.count_ones()) as u64,
+            b: (density.b_inputs.count_ones() + density.b_aux.count_ones()) as u64,
+        }
+    }
+
     /// Length of the verifying key file in bytes.
     pub fn vk_bytes(&self) -> u64 {
         VK_FIXED_BYTES + self.inputs * G1Affine::BYTES as u64

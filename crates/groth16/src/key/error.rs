@@ -118,6 +118,44 @@ pub enum KeyError {
         params: PathBuf,
     },
 
+    /// A file to be written exists already.
+    #[error("{} exists already and is not overwritten. Delete it, or choose another folder", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A test key was to be written among other keys.
+    #[error("{} holds {}, which is no test key: test keys live in a folder of their own. Choose another folder", folder.display(), other.display())]
+    MixedFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// The key that is no test key.
+        other: PathBuf,
+    },
+
+    /// The disk has no room.
+    #[error("no space for {}: {bytes} more bytes are needed. Free some, or choose another folder", path.display())]
+    NoSpace {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that do not fit.
+        bytes: u64,
+    },
+
+    /// No key can be made for this circuit.
+    #[error(
+        "no key can be made: {variable} occurs in no row of the circuit. Constrain it or leave it out"
+    )]
+    Unconstrained {
+        /// The variable.
+        variable: r1cs::Variable,
+    },
+
+    /// The secret τ is a root of some polynomial of the circuit.
+    #[error("this seed gives a key with a point at infinity. Take another seed")]
+    UnluckySeed,
+
     /// The operating system gave no random bytes.
     #[error(
         "the operating system gave no random numbers ({reason}), and checking a key needs some. Check that getrandom or /dev/urandom works here"
@@ -183,7 +221,10 @@ fn expected_digest(expected: Option<&KeyDigest>) -> String {
 
 impl KeyError {
     /// Adapter for `map_err` on I/O results.
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> KeyError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> KeyError + use<> {
         let path = path.to_path_buf();
         move |source| KeyError::Io {
             path,

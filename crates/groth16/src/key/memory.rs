@@ -130,6 +130,11 @@ impl Memory {
         if now_ns().saturating_sub(stamp.mtime_ns) < SETTLING_NS {
             return Ok(());
         }
+        self.store(path, stamp, findings)
+    }
+
+    /// Remembers findings whatever the file's age.
+    fn store(&self, path: &Path, stamp: &FileStamp, findings: &Findings) -> Result<(), KeyError> {
         let (Some(folder), Some(target)) = (&self.folder, self.entry_path(path)) else {
             return Ok(());
         };
@@ -166,6 +171,18 @@ impl Memory {
         let absolute = std::fs::canonicalize(path).ok()?;
         let name = KeyDigest::of_bytes(absolute.as_os_str().as_bytes());
         Some(self.folder.as_ref()?.join(format!("{name}.json")))
+    }
+}
+
+/// Remembers that a file that was just generated has this digest and sound points: its next
+/// user need not hash and check it. Best effort.
+pub(crate) fn remember_sound(cache: Option<&Path>, path: &Path, digest: KeyDigest) {
+    if let Ok(metadata) = std::fs::metadata(path) {
+        let findings = Findings {
+            digest,
+            points: Points::Sound,
+        };
+        let _ = Memory::new(cache).store(path, &FileStamp::of(&metadata), &findings);
     }
 }
 

@@ -17,6 +17,7 @@ pub use digest::{KeyDigest, NotADigest};
 pub use encoding::{KeyPoint, PointFault};
 pub use error::{KeyError, MissingKey};
 pub use map::FileStamp;
+pub(crate) use memory::remember_sound;
 pub use proving::{ProvingKey, Section};
 pub use side_file::SideFile;
 pub use store::{KeySpec, KeyStore, KeyTrust, ProductionDigests, Trusted};
