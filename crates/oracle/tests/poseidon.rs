@@ -3,6 +3,8 @@
 //! The product crates test against `crates/witness/testdata/poseidon.json` alone; this test
 //! keeps that file honest. `UPDATE_GOLDEN=1 cargo test -p oracle --test poseidon` writes it.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use blstrs::Scalar as Fr;
 use ff::{Field, PrimeField};
 use filecoin::poseidon;
