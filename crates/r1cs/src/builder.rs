@@ -2,7 +2,7 @@
 //!
 //! The largest blocks of at most [`ROW_LIMIT`] rows become runs of their own; a block above
 //! the limit is split into its children, and the loose rows between them form runs
-//! too. Memory holds the distinct templates and at most two runs of undecided rows, so
+//! too, together with blocks below [`MIN_ROWS`]. Memory holds the distinct templates and at most two runs of undecided rows, so
 //! 10^8 rows can be streamed.
 
 use crate::circuit::CompiledCircuit;
@@ -15,16 +15,20 @@ use ff::Field;
 /// sector 53 333, and both should be one template.
 pub const ROW_LIMIT: usize = 60_000;
 
+/// Fewest rows of a block that becomes a run; a call for a row or two would cost more than it saves.
+pub const MIN_ROWS: usize = 64;
+
 /// An open block.
 struct Block {
     start: Position,
-    /// Closed children that have rows, in order; only kept while this block is whole.
+    /// Closed children of enough rows, in order; only kept while this block is whole.
     children: Vec<(Position, Position)>,
 }
 
 /// Records a circuit. Errors are kept and returned by [`Builder::finish`].
 pub struct Builder {
     row_limit: usize,
+    min_rows: usize,
     interner: Interner,
     compiler: Compiler,
     pending: Pending,
@@ -50,12 +54,12 @@ impl Builder {
     /// An empty circuit: input 0, the constant one, exists.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_row_limit(ROW_LIMIT)
+        Self::with_row_limits(MIN_ROWS, ROW_LIMIT)
     }
 
-    /// Like [`Builder::new`] with another limit for the rows of a run.
+    /// Like [`Builder::new`] with other limits for the rows of a block that becomes a run.
     #[must_use]
-    pub fn with_row_limit(row_limit: usize) -> Self {
+    pub fn with_row_limits(min_rows: usize, row_limit: usize) -> Self {
         let start = Position {
             row: 0,
             input: 1,
@@ -63,6 +67,7 @@ impl Builder {
         };
         Self {
             row_limit: row_limit.max(1),
+            min_rows: min_rows.max(1),
             interner: Interner::default(),
             compiler: Compiler::default(),
             pending: Pending::default(),
@@ -138,8 +143,8 @@ impl Builder {
             self.compile_until(self.now);
             return;
         }
-        if block.start.row == self.now.row {
-            return; // No rows: its variables belong to the rows around it.
+        if ((self.now.row - block.start.row) as usize) < self.min_rows {
+            return; // Its rows and variables belong to the rows around it.
         }
         if self.split == self.stack.len() {
             self.compile_until(block.start);

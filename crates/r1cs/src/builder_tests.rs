@@ -205,7 +205,7 @@ fn mistakes_are_errors() {
 /// Loose rows beyond the limit are cut; memory for undecided rows stays bounded.
 #[test]
 fn long_loose_stretches_are_cut() {
-    let mut builder = Builder::with_row_limit(10);
+    let mut builder = Builder::with_row_limits(1, 10);
     for _ in 0..1005 {
         let x = builder.alloc_aux();
         builder.enforce(&[(x, Fr::ONE)], &[(x, Fr::ONE)], &[(x, Fr::ONE)]);

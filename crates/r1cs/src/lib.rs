@@ -39,7 +39,7 @@ mod witness;
 
 pub use bitmap::Bitmap;
 pub use blstrs::Scalar as Fr;
-pub use builder::{Builder, ROW_LIMIT};
+pub use builder::{Builder, MIN_ROWS, ROW_LIMIT};
 pub use circuit::{CompiledCircuit, Density, Layout, Place};
 pub use dictionary::Dictionary;
 pub use error::Error;

@@ -31,11 +31,15 @@ pub enum Rule {
     /// (2y − b − c)·a = y − x for literals a, b, c, where the last and-like row (and,
     /// and-not, nor) made y = b·c: x is the majority of a, b, c.
     Maj = 7,
+    /// a·1 = x or 1·a = x for a literal a: a packed sum of a single bit.
+    Copy = 8,
+    /// 0·b = x or a·0 = x: x is 0. A packed sum of no bits.
+    Zero = 9,
 }
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Boolean,
         Self::Xor,
         Self::And,
@@ -43,6 +47,8 @@ impl Rule {
         Self::Nor,
         Self::Ch,
         Self::Maj,
+        Self::Copy,
+        Self::Zero,
     ];
 
     /// Name in files, statistics and errors.
@@ -56,10 +62,12 @@ impl Rule {
             Self::Nor => "nor",
             Self::Ch => "ch",
             Self::Maj => "maj",
+            Self::Copy => "copy",
+            Self::Zero => "zero",
         }
     }
 
-    /// Number in files: 1 to 7.
+    /// Number in files: 1 to 9.
     #[must_use]
     pub fn id(self) -> u8 {
         self as u8
@@ -240,6 +248,14 @@ impl Knowledge {
     }
 
     fn product(&mut self, a: &Small, b: &Small, x: u32) -> Option<Rule> {
+        if a.len == 0 || b.len == 0 {
+            return Some(Rule::Zero);
+        }
+        for (factor, other) in [(a, b), (b, a)] {
+            if factor.is(&[(ONE, 1)]) {
+                return self.known(other).map(|_| Rule::Copy);
+            }
+        }
         let (a, b) = (self.known(a)?, self.known(b)?);
         self.last_product = Some((x, a, b));
         Some(match (a.negated, b.negated) {

@@ -76,6 +76,22 @@ fn shapes() -> Vec<Shape3> {
             rows: |a, b, _| vec![[literal(a, 1), literal(b, 1), vec![(X, 1)]]],
         },
         Shape3 {
+            rule: Rule::Copy,
+            rows: |a, _, _| vec![[literal(a, 1), vec![(0, 1)], vec![(X, 1)]]],
+        },
+        Shape3 {
+            rule: Rule::Copy,
+            rows: |_, b, _| vec![[vec![(0, 1)], literal(b, 1), vec![(X, 1)]]],
+        },
+        Shape3 {
+            rule: Rule::Zero,
+            rows: |a, _, _| vec![[vec![], literal(a, 1), vec![(X, 1)]]],
+        },
+        Shape3 {
+            rule: Rule::Zero,
+            rows: |_, b, _| vec![[literal(b, 1), vec![], vec![(X, 1)]]],
+        },
+        Shape3 {
             rule: Rule::Ch,
             rows: |a, b, c| {
                 vec![[
@@ -293,6 +309,17 @@ fn near_misses_make_no_bits() {
                 [&[(5, 2), (1, -1), (2, -1)], &[(3, 1)], &[(5, 1), (4, -1)]],
             ],
         ),
+        ("copy of twice a bit", &[[&[(1, 2)], &[(0, 1)], &[(4, 1)]]]),
+        (
+            "copy of a sum",
+            &[[&[(1, 1), (2, 1)], &[(0, 1)], &[(4, 1)]]],
+        ),
+        ("copy of a non-bit", &[[&[(5, 1)], &[(0, 1)], &[(4, 1)]]]),
+        ("zero, scaled result", &[[&[], &[], &[(4, 2)]]]),
+        (
+            "zero, but a constant in C",
+            &[[&[], &[], &[(0, 1), (4, 1)]]],
+        ),
         ("two unknowns", &[[&[(1, 1)], &[(2, 1)], &[(4, 1), (5, 1)]]]),
         (
             "input as operand is impossible: constant",
@@ -337,5 +364,5 @@ fn names_and_numbers_are_distinct() {
         assert!(Rule::ALL[..k].iter().all(|r| r.name() != rule.name()));
     }
     assert_eq!(Rule::from_id(0), None);
-    assert_eq!(Rule::from_id(8), None);
+    assert_eq!(Rule::from_id(10), None);
 }

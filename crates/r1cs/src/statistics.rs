@@ -25,7 +25,7 @@ pub struct Statistics {
     /// Distinct coefficients in A, B, C.
     pub coefficients_by_matrix: [usize; 3],
     /// Bits by the rule that makes them, in the order of [`Rule::ALL`].
-    pub bits_by_rule: [u64; 7],
+    pub bits_by_rule: [u64; 9],
     /// Templates.
     pub templates: usize,
     /// Rows in the templates, each template once.

@@ -46,7 +46,7 @@ pub(crate) struct Model {
 impl Model {
     pub(crate) fn new(row_limit: usize) -> Self {
         Self {
-            builder: Builder::with_row_limit(row_limit),
+            builder: Builder::with_row_limits(1, row_limit),
             rows: Vec::new(),
             inputs: 1,
             aux: 0,
