@@ -19,26 +19,26 @@ macro_rules! circuit {
 }
 
 const CIRCUITS: [Option<&[u8]>; CircuitId::COUNT] = [
-    circuit!(absent "porep-2k"),
-    circuit!(absent "porep-8m"),
+    circuit!(present "porep-2k"),
+    circuit!(present "porep-8m"),
     circuit!(absent "porep-512m"),
     circuit!(absent "porep-32g"),
     circuit!(absent "porep-64g"),
-    circuit!(absent "snap-2k"),
-    circuit!(absent "snap-8m"),
+    circuit!(present "snap-2k"),
+    circuit!(present "snap-8m"),
     circuit!(absent "snap-512m"),
     circuit!(absent "snap-32g"),
     circuit!(absent "snap-64g"),
-    circuit!(absent "wpost-2k"),
-    circuit!(absent "wpost-8m"),
-    circuit!(absent "wpost-512m"),
+    circuit!(present "wpost-2k"),
+    circuit!(present "wpost-8m"),
+    circuit!(present "wpost-512m"),
     circuit!(absent "wpost-32g"),
     circuit!(absent "wpost-64g"),
-    circuit!(absent "winning-2k"),
-    circuit!(absent "winning-8m"),
-    circuit!(absent "winning-512m"),
-    circuit!(absent "winning-32g"),
-    circuit!(absent "winning-64g"),
+    circuit!(present "winning-2k"),
+    circuit!(present "winning-8m"),
+    circuit!(present "winning-512m"),
+    circuit!(present "winning-32g"),
+    circuit!(present "winning-64g"),
 ];
 
 /// The loaded circuits that someone still uses.
