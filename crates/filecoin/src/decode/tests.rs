@@ -1,14 +1,17 @@
 //! Decoding of the real fixtures in every form.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::*;
 use crate::domain::Domain;
 use crate::registered::RegisteredSealProof;
+use crate::registry::{CircuitId, SectorSize};
 use crate::request::SnapRequest;
 use crate::support::fixtures::{self, Fixture, fixture};
+use crate::support::synthetic;
 
 fn decode(bytes: &[u8]) -> Decoded {
     Request::decode(bytes, Hints::default()).unwrap()
@@ -319,4 +322,57 @@ fn miner_and_sector_must_agree() {
     // A miner without a sector number means sector 0, which this is not.
     wrong.sector_number = 0;
     assert!(Request::decode(&wrong.to_json(), Hints::default()).is_err());
+}
+
+/// No fixtures exist of the large sizes, whose trees have the other variants.
+#[test]
+fn every_circuit_has_a_request_that_decodes() {
+    for id in CircuitId::all() {
+        let submit = synthetic::submit(id, 1);
+        let mut warnings = Vec::new();
+        let request = submit.decode(Hints::default(), &mut warnings).unwrap();
+        assert_eq!(warnings, [], "{id}");
+        assert_eq!(request.circuit_id(), id);
+        assert_eq!(request.partitions(), id.partitions());
+    }
+}
+
+#[test]
+fn a_32gib_window_entry_is_24960_bytes() {
+    let id = CircuitId::new(ProofKind::Window, SectorSize::GiB32);
+    let submit = synthetic::submit(id, 2);
+    assert_eq!(submit.vanilla_proofs.len(), 2349);
+    assert!(
+        submit
+            .vanilla_proofs
+            .iter()
+            .all(|entry| entry.len() == 24960)
+    );
+}
+
+/// Time that this thread ran, which other load on the machine does not lengthen.
+fn cpu_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
+}
+
+/// A 51 MB request must not keep a client waiting; it takes about one second.
+#[test]
+fn a_32gib_porep_decodes_quickly() {
+    let id = CircuitId::new(ProofKind::Porep, SectorSize::GiB32);
+    let submit = synthetic::submit(id, 3);
+    let json = submit.to_json();
+    assert!((45e6..60e6).contains(&(submit.vanilla_proof.len() as f64)));
+    let before = cpu_time();
+    let decoded = decode(&json);
+    assert_eq!(decoded.request.partitions(), 10);
+    if let (Some(before), Some(after)) = (before, cpu_time()) {
+        let elapsed = after - before;
+        println!(
+            "{} bytes of JSON decoded in {elapsed:?} of CPU time",
+            json.len()
+        );
+        assert!(elapsed < Duration::from_secs(4), "{elapsed:?}");
+    }
 }

@@ -6,3 +6,4 @@
 )]
 
 pub mod fixtures;
+pub mod synthetic;
