@@ -174,7 +174,7 @@ pub enum Error {
     CheckFailed(#[from] Box<crate::check::Failure>),
 
     /// A partition that the request does not have.
-    #[error("partition {partition} does not exist: this request has {partitions}; use 0 to {}", partitions - 1)]
+    #[error("partition {partition} does not exist: this request has {partitions}; use 0 to {}", partitions.saturating_sub(1))]
     NoSuchPartition {
         /// The partition asked for.
         partition: usize,

@@ -30,7 +30,7 @@ pub(crate) struct Document<'a> {
 impl Document<'_> {
     fn path(self, path: &str) -> String {
         match (self.prefix, path) {
-            (_, "" | ".") => self.name.to_owned(),
+            (_, "" | "." | "?") => self.name.to_owned(),
             ("", path) => one_line(path, 300),
             (prefix, path) => format!("{prefix}.{}", one_line(path, 300)),
         }
@@ -102,8 +102,26 @@ fn explain<'de, T: Deserialize<'de>>(
     }
     Error::BadField {
         field: document.path(&path),
-        cause: format!("{} (line {line}, column {column})", one_line(cause, 200)),
+        cause: format!(
+            "{} (line {line}, column {column})",
+            one_line(&shorten(cause), 200)
+        ),
         remedy: "correct this value",
+    }
+}
+
+/// Shortens the text that a parser quotes, which may be a whole payload.
+fn shorten(cause: &str) -> Cow<'_, str> {
+    const SHOWN: usize = 24;
+    let quoted = cause
+        .split_once(": string \"")
+        .and_then(|(before, rest)| Some((before, rest.rsplit_once("\", expected")?)));
+    match quoted {
+        Some((before, (text, after))) if text.len() > SHOWN => {
+            let text: String = text.chars().take(SHOWN).collect();
+            Cow::Owned(format!("{before}: string \"{text}…\", expected{after}"))
+        }
+        _ => Cow::Borrowed(cause),
     }
 }
 
@@ -333,6 +351,16 @@ mod tests {
 
     #[test]
     fn errors_name_the_value() {
+        let long = format!(r#"{{"id":"{}","nodes":[]}}"#, "A\n".repeat(1_000_000));
+        let text = error(&long).to_string();
+        assert!(
+            text.starts_with(r#"id: invalid value: string "A\nA\n"#),
+            "{text}"
+        );
+        assert!(
+            text.len() < 200 && text.contains("…\", expected an integer"),
+            "{text}"
+        );
         let huge = format!(r#"{{"id":1,"nodes":[[{}]]}}"#, ["255"; 32].join(","));
         let cases = [
             (r#"{"id":1}"#, "MISSING_FIELD", "nodes: missing"),

@@ -151,7 +151,7 @@ impl<'a> Shapes<'a> {
                 return Err(Error::BadField {
                     field: at.field("index").to_string(),
                     cause: format!(
-                        "{} is not a position among {} siblings",
+                        "{} is not a position among {} nodes",
                         element.index,
                         siblings + 1
                     ),

@@ -5,5 +5,6 @@
     reason = "test code: a broken fixture must stop the test"
 )]
 
+pub mod corpus;
 pub mod fixtures;
 pub mod synthetic;
