@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_value() {
-        let long = format!(r#"{{"id":"{}","nodes":[]}}"#, "A\n".repeat(1_000_000));
+        let long = format!(r#"{{"id":"{}","nodes":[]}}"#, r"A\n".repeat(1_000_000));
         let text = error(&long).to_string();
         assert!(
             text.starts_with(r#"id: invalid value: string "A\nA\n"#),
