@@ -18,6 +18,8 @@ mod tests;
 
 pub use failure::{Failure, Fault, Node, Place, Role};
 pub use groth16::progress::Progress;
+#[cfg(any(test, feature = "test-support"))]
+pub(crate) use path::TreeNode;
 
 use crate::error::Error;
 use crate::registry::ProofKind;

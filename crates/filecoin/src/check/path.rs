@@ -9,7 +9,7 @@ use crate::sha256;
 use super::failure::{Fault, Role};
 
 /// A node that can be hashed with its siblings.
-pub(super) trait TreeNode: Domain {
+pub(crate) trait TreeNode: Domain {
     /// Children of a node on each level of the tree over a sector's nodes, lowest level first.
     fn arities(size: SectorSize) -> Vec<usize>;
 

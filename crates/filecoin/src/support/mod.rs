@@ -7,4 +7,5 @@
 
 pub mod corpus;
 pub mod fixtures;
+pub mod sectors;
 pub mod synthetic;
