@@ -32,7 +32,8 @@ use crate::progress::Progress;
 use draft::{Draft, Finished, refuse_existing};
 use fixed_base::{FixedBase, Multiplier};
 use queries::Queries;
-use trapdoor::Trapdoor;
+
+pub use trapdoor::Trapdoor;
 
 /// Points multiplied at a time by one thread.
 const CHUNK: usize = 4096;

@@ -6,19 +6,24 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 use rayon::prelude::*;
 
-/// The five secrets. Whoever knows them can forge proofs; here they follow from a seed that
-/// everybody may read.
+/// The five secrets of a test key, none of them zero. Whoever knows them can forge proofs;
+/// here they follow from a seed that everybody may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trapdoor {
+pub struct Trapdoor {
+    /// Where the circuit's polynomials are evaluated.
     pub tau: Scalar,
+    /// Factor of the right polynomials in `ic` and `l`.
     pub alpha: Scalar,
+    /// Factor of the left polynomials in `ic` and `l`.
     pub beta: Scalar,
+    /// Divisor of `ic`.
     pub gamma: Scalar,
+    /// Divisor of `h` and `l`.
     pub delta: Scalar,
 }
 
 impl Trapdoor {
-    /// Draws the secrets for a domain of `n` points.
+    /// Draws the secrets for a domain of `n` = 2^k points.
     ///
     /// The stream is ChaCha20 (64-bit counter and nonce 0) with the key
     /// `"cuzk test key v1" (16 bytes) | seed (8 bytes, little-endian) | eight zeros`. A scalar
