@@ -21,17 +21,26 @@ pub(crate) const BLOCK: usize = 1024;
 pub enum Kernel {
     /// One addition at a time on `blst`'s field arithmetic: every processor.
     Portable,
+    /// Eight additions at a time with AVX-512 IFMA.
+    Avx512Ifma,
 }
 
 impl Kernel {
     /// The fastest kernel that this processor runs.
     pub fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if super::ifma::supported() {
+            return Kernel::Avx512Ifma;
+        }
         Kernel::Portable
     }
 
     /// Every kernel that this processor runs, the portable one first.
     pub fn available() -> Vec<Self> {
-        vec![Kernel::Portable]
+        match Self::detect() {
+            Kernel::Portable => vec![Kernel::Portable],
+            detected => vec![Kernel::Portable, detected],
+        }
     }
 }
 
@@ -39,6 +48,7 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Kernel::Portable => "portable arithmetic",
+            Kernel::Avx512Ifma => "AVX-512 IFMA arithmetic",
         })
     }
 }
@@ -104,7 +114,7 @@ impl<P: AffinePoint> BatchAdder<P> {
         Self::with_kernel(Kernel::detect())
     }
 
-    /// An adder on a given kernel, which must come from [`Kernel::available`].
+    /// An adder on a given kernel, or on the portable one where the processor lacks it.
     pub fn with_kernel(kernel: Kernel) -> Self {
         BatchAdder {
             kernel: P::block_adder(kernel),

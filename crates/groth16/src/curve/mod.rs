@@ -1,6 +1,8 @@
 //! Affine points of G1 and G2, and their addition by the batch.
 
 mod batch_add;
+#[cfg(target_arch = "x86_64")]
+mod ifma;
 mod portable;
 mod sum;
 #[cfg(test)]
@@ -63,7 +65,12 @@ impl sealed::Coordinates for G1Affine {
 
     fn block_adder(kernel: Kernel) -> Box<dyn batch_add::BlockAdd<Self> + Send> {
         match kernel {
-            Kernel::Portable => Box::new(portable::PortableAdder::new()),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512Ifma => match ifma::G1Adder::new() {
+                Some(adder) => Box::new(adder),
+                None => Box::new(portable::PortableAdder::new()),
+            },
+            _ => Box::new(portable::PortableAdder::new()),
         }
     }
 }
@@ -86,7 +93,12 @@ impl sealed::Coordinates for G2Affine {
 
     fn block_adder(kernel: Kernel) -> Box<dyn batch_add::BlockAdd<Self> + Send> {
         match kernel {
-            Kernel::Portable => Box::new(portable::PortableAdder::new()),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512Ifma => match ifma::G2Adder::new() {
+                Some(adder) => Box::new(adder),
+                None => Box::new(portable::PortableAdder::new()),
+            },
+            _ => Box::new(portable::PortableAdder::new()),
         }
     }
 }

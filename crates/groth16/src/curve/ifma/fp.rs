@@ -1,0 +1,662 @@
+//! Eight elements of Fp, and what Fp2 is built from.
+
+use std::arch::x86_64::{
+    __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_cmplt_epi64_mask,
+    _mm512_madd52hi_epu64, _mm512_madd52lo_epu64, _mm512_mask_blend_epi64, _mm512_or_si512,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srai_epi64,
+    _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi64, _mm512_testn_epi64_mask,
+};
+
+use blst::{blst_fp, blst_fp_inverse, blst_fp_mul};
+use blstrs::G1Affine;
+
+use super::transpose::{load_words, store_words};
+use super::{LANES, Lanes};
+
+/// Bits of a limb.
+const LIMB: u32 = 52;
+/// The largest limb.
+const MASK: i64 = (1 << LIMB) - 1;
+/// 64-bit words of a G1 point.
+const G1_WORDS: usize = 12;
+
+/// p in limbs.
+const P: [i64; 8] = [
+    0xe_ffff_ffff_aaab,
+    0xf_eb15_3fff_fb9f,
+    0x6_b0f6_241e_abff,
+    0x1_2bf6_730d_2a0f,
+    0x7_6477_4b84_f385,
+    0x1_ba7b_6434_bacd,
+    0x1_ea39_7fe6_9a4b,
+    0x1_a011,
+];
+/// 2p in limbs.
+const P2: [i64; 8] = [
+    0xd_ffff_ffff_5556,
+    0xf_d62a_7fff_f73f,
+    0xd_61ec_483d_57ff,
+    0x2_57ec_e61a_541e,
+    0xe_c8ee_9709_e70a,
+    0x3_74f6_c869_759a,
+    0x3_d472_ffcd_3496,
+    0x3_4022,
+];
+/// 2^416 mod p in limbs.
+const ONE: [i64; 8] = [
+    0x6_480e_a8e9_b9af,
+    0x6_5766_c8fe_444f,
+    0x8_b540_fea9_6f7d,
+    0x3_b2ee_82ef_d422,
+    0xa_6723_e5f0_ade5,
+    0xf_f6eb_6fdd_4230,
+    0xe_06ef_23c2_4a25,
+    0x1_4c8e,
+];
+/// −p^(−1) mod 2^52.
+const NEG_INVERSE: i64 = 0x3_fffc_fffc_fffd;
+/// 2^416 mod p in words: `blst_fp_mul` by it multiplies by 2^32.
+const TIMES_2_32: blst_fp = blst_fp {
+    l: [
+        0x44f6_480e_a8e9_b9af,
+        0xa96f_7d65_766c_8fe4,
+        0xe82e_fd42_28b5_40fe,
+        0x6723_e5f0_ade5_3b2e,
+        0x25ff_6eb6_fdd4_230a,
+        0x14c8_ee06_ef23_c24a,
+    ],
+};
+
+/// Eight elements of Fp: vector k holds limb k of each, 0 … 2^52 − 1.
+#[derive(Clone, Copy)]
+pub struct Fp8([__m512i; 8]);
+
+/// A constant limb in every lane.
+#[inline(always)]
+unsafe fn splat(limb: i64) -> __m512i {
+    // SAFETY: the caller has avx512f.
+    unsafe { _mm512_set1_epi64(limb) }
+}
+
+/// A constant element in every lane. (A loop: closures do not inherit target features.)
+#[inline(always)]
+unsafe fn constant(limbs: &[i64; 8]) -> [__m512i; 8] {
+    // SAFETY: the caller has avx512f.
+    unsafe {
+        let mut t = [_mm512_setzero_si512(); 8];
+        for (t, &limb) in t.iter_mut().zip(limbs) {
+            *t = splat(limb);
+        }
+        t
+    }
+}
+
+/// Brings limbs of any sign and up to 63 bits into 0 … 2^52 − 1, for a total that is not
+/// negative; only the last limb shows the sign of one that is.
+#[inline(always)]
+unsafe fn carry(mut t: [__m512i; 8]) -> [__m512i; 8] {
+    // SAFETY: the caller has avx512f.
+    unsafe {
+        let mask = splat(MASK);
+        for i in 0..7 {
+            let high = _mm512_srai_epi64::<LIMB>(t[i]);
+            t[i] = _mm512_and_si512(t[i], mask);
+            t[i + 1] = _mm512_add_epi64(t[i + 1], high);
+        }
+        t
+    }
+}
+
+/// Six words of eight elements as limbs.
+///
+/// # Safety
+/// Needs avx512f.
+#[inline(always)]
+pub unsafe fn limbs_of_words(w: [__m512i; 6]) -> Fp8 {
+    // SAFETY: the caller's.
+    unsafe {
+        let mask = splat(MASK);
+        // Bits `LOW` and up of one word, then the next word's from below, cut to a limb.
+        macro_rules! limb {
+            ($low:expr, $right:literal, $high:expr, $left:literal) => {
+                _mm512_and_si512(
+                    _mm512_or_si512(
+                        _mm512_srli_epi64::<$right>($low),
+                        _mm512_slli_epi64::<$left>($high),
+                    ),
+                    mask,
+                )
+            };
+        }
+        Fp8([
+            _mm512_and_si512(w[0], mask),
+            limb!(w[0], 52, w[1], 12),
+            limb!(w[1], 40, w[2], 24),
+            limb!(w[2], 28, w[3], 36),
+            limb!(w[3], 16, w[4], 48),
+            _mm512_and_si512(_mm512_srli_epi64::<4>(w[4]), mask),
+            limb!(w[4], 56, w[5], 8),
+            _mm512_srli_epi64::<44>(w[5]),
+        ])
+    }
+}
+
+impl Fp8 {
+    /// The words of canonical elements.
+    ///
+    /// # Safety
+    /// Needs avx512f.
+    #[inline(always)]
+    pub unsafe fn words(&self) -> [__m512i; 6] {
+        let t = &self.0;
+        macro_rules! word {
+            ($low:expr, $right:literal, $high:expr, $left:literal) => {
+                _mm512_or_si512(
+                    _mm512_srli_epi64::<$right>($low),
+                    _mm512_slli_epi64::<$left>($high),
+                )
+            };
+        }
+        // SAFETY: the caller's.
+        unsafe {
+            [
+                word!(t[0], 0, t[1], 52),
+                word!(t[1], 12, t[2], 40),
+                word!(t[2], 24, t[3], 28),
+                word!(t[3], 36, t[4], 16),
+                _mm512_or_si512(word!(t[4], 48, t[5], 4), _mm512_slli_epi64::<56>(t[6])),
+                word!(t[6], 8, t[7], 44),
+            ]
+        }
+    }
+
+    /// self − k where that is not negative, self elsewhere.
+    #[inline(always)]
+    unsafe fn reduced_by(&self, k: &[i64; 8]) -> Self {
+        // SAFETY: the caller has avx512f.
+        unsafe {
+            let mut t = self.0;
+            for (limb, &k) in t.iter_mut().zip(k) {
+                *limb = _mm512_sub_epi64(*limb, splat(k));
+            }
+            let t = carry(t);
+            let negative = _mm512_cmplt_epi64_mask(t[7], _mm512_setzero_si512());
+            Fp8(t).replaced(negative, self)
+        }
+    }
+
+    /// The canonical form of an element below 4p.
+    ///
+    /// # Safety
+    /// Needs avx512f.
+    #[inline(always)]
+    pub unsafe fn canonical(&self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { self.reduced_by(&P2).reduced_by(&P) }
+    }
+
+    /// self − other + k, for other ≤ k.
+    #[inline(always)]
+    unsafe fn sub_plus(&self, other: &Self, k: &[i64; 8]) -> Self {
+        // SAFETY: the caller has avx512f.
+        unsafe {
+            let mut t = self.0;
+            for ((limb, other), &k) in t.iter_mut().zip(other.0).zip(k) {
+                *limb = _mm512_add_epi64(_mm512_sub_epi64(*limb, other), splat(k));
+            }
+            Fp8(carry(t))
+        }
+    }
+
+    /// self − other + 2p, for other ≤ 2p.
+    ///
+    /// # Safety
+    /// Needs avx512f.
+    #[inline(always)]
+    pub unsafe fn sub_twice(&self, other: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { self.sub_plus(other, &P2) }
+    }
+
+    /// M(self, other) + M(a, b) with a single reduction, below p plus (self·other + a·b)/2^416.
+    ///
+    /// # Safety
+    /// Needs avx512f and avx512ifma.
+    #[inline(always)]
+    pub unsafe fn mul_both(&self, other: &Self, a: &Self, b: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { multiply_both(self, other, a, b) }
+    }
+
+    /// The elements as `blst` has them, for a canonical vector.
+    ///
+    /// # Safety
+    /// Needs avx512f.
+    pub unsafe fn to_blst(self) -> [blst_fp; LANES] {
+        let mut out = [blst_fp::default(); LANES];
+        // SAFETY: the caller's; each store writes 64 bytes to an array of 64 bytes.
+        unsafe {
+            for (k, word) in self.words().into_iter().enumerate() {
+                let mut lanes = [0_u64; LANES];
+                _mm512_storeu_si512(lanes.as_mut_ptr().cast(), word);
+                for (element, lane) in out.iter_mut().zip(lanes) {
+                    element.l[k] = lane;
+                }
+            }
+        }
+        out
+    }
+
+    /// The inverse of [`Self::to_blst`].
+    ///
+    /// # Safety
+    /// Needs avx512f.
+    pub unsafe fn from_blst(elements: &[blst_fp; LANES]) -> Self {
+        // SAFETY: the caller's; `set_epi64` takes lane 7 first.
+        unsafe {
+            let word = |k: usize| {
+                let lane = |i: usize| elements[i].l[k] as i64;
+                std::arch::x86_64::_mm512_set_epi64(
+                    lane(7),
+                    lane(6),
+                    lane(5),
+                    lane(4),
+                    lane(3),
+                    lane(2),
+                    lane(1),
+                    lane(0),
+                )
+            };
+            limbs_of_words([word(0), word(1), word(2), word(3), word(4), word(5)])
+        }
+    }
+}
+
+/// v·2^32 for an integer v mod p.
+pub fn times_2_32(v: &blst_fp) -> blst_fp {
+    let mut out = blst_fp::default();
+    // SAFETY: three valid pointers to field elements, two read, one written.
+    unsafe { blst_fp_mul(&raw mut out, v, &TIMES_2_32) };
+    out
+}
+
+impl Lanes for Fp8 {
+    type Point = G1Affine;
+
+    #[inline(always)]
+    unsafe fn load_x(points: *const G1Affine) -> Self {
+        let words: *const u64 = points.cast();
+        // SAFETY: the caller's; a G1 point is 12 words, x the first six.
+        unsafe {
+            let [w0, w1, w2, w3] = load_words(words, G1_WORDS);
+            let [w4, w5, ..] = load_words(words.add(4), G1_WORDS);
+            limbs_of_words([w0, w1, w2, w3, w4, w5])
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_y(points: *const G1Affine) -> Self {
+        let words: *const u64 = points.cast();
+        // SAFETY: the caller's; a G1 point is 12 words, y the last six.
+        unsafe {
+            let [.., w0, w1] = load_words(words.add(4), G1_WORDS);
+            let [w2, w3, w4, w5] = load_words(words.add(8), G1_WORDS);
+            limbs_of_words([w0, w1, w2, w3, w4, w5])
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store(x: &Self, y: &Self, points: *mut G1Affine) {
+        let words: *mut u64 = points.cast();
+        // SAFETY: the caller's; three times four words are a G1 point.
+        unsafe {
+            let (x, y) = (x.words(), y.words());
+            store_words([x[0], x[1], x[2], x[3]], words, G1_WORDS);
+            store_words([x[4], x[5], y[0], y[1]], words.add(4), G1_WORDS);
+            store_words([y[2], y[3], y[4], y[5]], words.add(8), G1_WORDS);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn one() -> Self {
+        // SAFETY: the caller's.
+        Fp8(unsafe { constant(&ONE) })
+    }
+
+    #[inline(always)]
+    unsafe fn mul(&self, other: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { multiply(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn shifted(&self) -> Self {
+        // SAFETY: the caller's.
+        unsafe {
+            let mask = splat(MASK);
+            let mut t = self.0;
+            for i in (1..8).rev() {
+                t[i] = _mm512_and_si512(
+                    _mm512_or_si512(
+                        _mm512_slli_epi64::<32>(self.0[i]),
+                        _mm512_srli_epi64::<20>(self.0[i - 1]),
+                    ),
+                    mask,
+                );
+            }
+            t[0] = _mm512_and_si512(_mm512_slli_epi64::<32>(self.0[0]), mask);
+            Fp8(t)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add(&self, other: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut t = self.0;
+            for (limb, other) in t.iter_mut().zip(other.0) {
+                *limb = _mm512_add_epi64(*limb, other);
+            }
+            Fp8(carry(t))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(&self, other: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { self.sub_plus(other, &P) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub_canonical(&self, other: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { self.sub_plus(other, &P).canonical() }
+    }
+
+    #[inline(always)]
+    unsafe fn sub_both_canonical(&self, other: &Self, another: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut t = self.0;
+            for (((limb, other), another), &k) in t.iter_mut().zip(other.0).zip(another.0).zip(&P2)
+            {
+                let difference = _mm512_sub_epi64(_mm512_sub_epi64(*limb, other), another);
+                *limb = _mm512_add_epi64(difference, splat(k));
+            }
+            Fp8(carry(t)).canonical()
+        }
+    }
+
+    unsafe fn inverse_scaled(&self) -> Self {
+        // SAFETY: the caller's.
+        let mut elements = unsafe { self.canonical().to_blst() };
+        invert_scaled(&mut elements);
+        // SAFETY: the caller's.
+        unsafe { Fp8::from_blst(&elements) }
+    }
+
+    #[inline(always)]
+    unsafe fn equal(&self, other: &Self) -> u8 {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut equal = 0xff;
+            for (a, b) in self.0.iter().zip(&other.0) {
+                equal &= _mm512_cmpeq_epi64_mask(*a, *b);
+            }
+            equal
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zero(&self) -> u8 {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut any = self.0[0];
+            for limb in &self.0[1..] {
+                any = _mm512_or_si512(any, *limb);
+            }
+            _mm512_testn_epi64_mask(any, any)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn replaced(&self, mask: u8, other: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut t = self.0;
+            for (limb, other) in t.iter_mut().zip(other.0) {
+                *limb = _mm512_mask_blend_epi64(mask, *limb, other);
+            }
+            Fp8(t)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zeros() -> Self {
+        // SAFETY: the caller's.
+        Fp8([unsafe { _mm512_setzero_si512() }; 8])
+    }
+}
+
+/// Each v becomes 2^800/v mod p, and 0 stays 0, with one inversion for all.
+///
+/// `blst` takes the integer v for v/2^384, so its inverse is 2^768/v; 2^32 is missing.
+fn invert_scaled(elements: &mut [blst_fp; LANES]) {
+    let multiply = |a: &blst_fp, b: &blst_fp| {
+        let mut out = blst_fp::default();
+        // SAFETY: three valid pointers to field elements, two read, one written.
+        unsafe { blst_fp_mul(&raw mut out, a, b) };
+        out
+    };
+    let zero = blst_fp::default();
+    let mut prefixes = [zero; LANES];
+    let mut product: Option<blst_fp> = None;
+    for (prefix, element) in prefixes.iter_mut().zip(&*elements) {
+        if *element != zero {
+            // The first prefix is never used: there is nothing before it to divide by.
+            *prefix = product.unwrap_or_default();
+            product = Some(product.map_or(*element, |product| multiply(&product, element)));
+        }
+    }
+    let Some(product) = product else { return };
+    let mut inverse = blst_fp::default();
+    // SAFETY: two valid pointers to field elements, one read, one written.
+    unsafe { blst_fp_inverse(&raw mut inverse, &product) };
+    // With the factor here, every quotient below carries it.
+    let mut inverse = times_2_32(&inverse);
+    for (prefix, element) in prefixes.iter().zip(elements).rev() {
+        if *element == zero {
+            continue;
+        }
+        let next = multiply(&inverse, element);
+        *element = if *prefix == zero {
+            inverse
+        } else {
+            multiply(&inverse, prefix)
+        };
+        inverse = next;
+    }
+}
+
+/// Adds low(x·y) of every limb of `y` to the accumulators.
+#[inline(always)]
+unsafe fn add_low(t: &mut [__m512i; 8], x: __m512i, y: &[__m512i; 8]) {
+    // SAFETY: the caller has avx512ifma.
+    unsafe {
+        for (t, y) in t.iter_mut().zip(y) {
+            *t = _mm512_madd52lo_epu64(*t, x, *y);
+        }
+    }
+}
+
+/// Adds high(x·y) of every limb of `y`; it belongs one limb higher, so the accumulators must have
+/// been moved down by one.
+#[inline(always)]
+unsafe fn add_high(t: &mut [__m512i; 8], x: __m512i, y: &[__m512i; 8]) {
+    // SAFETY: the caller has avx512ifma.
+    unsafe {
+        for (t, y) in t.iter_mut().zip(y) {
+            *t = _mm512_madd52hi_epu64(*t, x, *y);
+        }
+    }
+}
+
+/// Adds the low halves of q·p for the q that makes t_0 a multiple of 2^52, and moves everything
+/// down by one limb. Returns q; its high halves are still to be added.
+#[inline(always)]
+unsafe fn reduce_low(t: &mut [__m512i; 8]) -> __m512i {
+    // SAFETY: the caller has avx512f and avx512ifma.
+    unsafe {
+        let zero = _mm512_setzero_si512();
+        // The instruction itself takes the low 52 bits of t_0.
+        let q = _mm512_madd52lo_epu64(zero, t[0], splat(NEG_INVERSE));
+        // t_0 + low(q·p_0) is t_0 rounded up to a multiple of 2^52, so what it carries is known
+        // without that product.
+        let carry = _mm512_srli_epi64::<LIMB>(_mm512_add_epi64(t[0], splat(MASK)));
+        for j in 1..8 {
+            t[j - 1] = _mm512_madd52lo_epu64(t[j], q, splat(P[j]));
+        }
+        t[7] = zero;
+        t[0] = _mm512_add_epi64(t[0], carry);
+        q
+    }
+}
+
+/// p's limbs in every lane.
+#[inline(always)]
+unsafe fn modulus() -> [__m512i; 8] {
+    // SAFETY: the caller has avx512f.
+    unsafe { constant(&P) }
+}
+
+/// M(a, b) = a·b/2^416 mod p.
+///
+/// An accumulator receives at most 4 halves below 2^52 in each of 8 steps, and a carry: it
+/// stays below 2^58.
+#[target_feature(enable = "avx512f,avx512ifma")]
+#[inline]
+fn multiply(a: &Fp8, b: &Fp8) -> Fp8 {
+    // SAFETY: the features are those of this function.
+    unsafe {
+        let mut t = Fp8::zeros().0;
+        for a in a.0 {
+            add_low(&mut t, a, &b.0);
+            let q = reduce_low(&mut t);
+            add_high(&mut t, a, &b.0);
+            add_high(&mut t, q, &modulus());
+        }
+        Fp8(carry(t))
+    }
+}
+
+/// (a·b + c·d)/2^416 mod p. The bound of [`multiply`] with 6 halves: below 2^58 as well.
+#[target_feature(enable = "avx512f,avx512ifma")]
+#[inline]
+fn multiply_both(a: &Fp8, b: &Fp8, c: &Fp8, d: &Fp8) -> Fp8 {
+    // SAFETY: the features are those of this function.
+    unsafe {
+        let mut t = Fp8::zeros().0;
+        for (a, c) in a.0.into_iter().zip(c.0) {
+            add_low(&mut t, a, &b.0);
+            add_low(&mut t, c, &d.0);
+            let q = reduce_low(&mut t);
+            add_high(&mut t, a, &b.0);
+            add_high(&mut t, c, &d.0);
+            add_high(&mut t, q, &modulus());
+        }
+        Fp8(carry(t))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::supported;
+    use super::*;
+
+    /// Integers below p: 0, 1, p − 1 and such that every word and every limb is reached.
+    fn edges() -> Vec<blst_fp> {
+        let p = [
+            0xb9fe_ffff_ffff_aaab,
+            0x1eab_fffe_b153_ffff,
+            0x6730_d2a0_f6b0_f624,
+            0x6477_4b84_f385_12bf,
+            0x4b1b_a7b6_434b_acd7,
+            0x1a01_11ea_397f_e69a_u64,
+        ];
+        let mut edges = vec![blst_fp::default(), TIMES_2_32];
+        for (word, top) in p.iter().enumerate() {
+            for value in [1, u64::MAX, 1 << 63, 0x000f_ffff_ffff_ffff] {
+                let mut l = [0; 6];
+                l[word] = value.min(top - 1);
+                edges.push(blst_fp { l });
+            }
+        }
+        let mut below = p;
+        below[0] -= 1;
+        edges.push(blst_fp { l: below });
+        below[0] -= 1;
+        edges.push(blst_fp { l: below });
+        edges
+    }
+
+    fn blst_product(a: &blst_fp, b: &blst_fp) -> blst_fp {
+        let mut out = blst_fp::default();
+        // SAFETY: three valid pointers to field elements.
+        unsafe { blst_fp_mul(&raw mut out, a, b) };
+        out
+    }
+
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn shifted_product(a: &[blst_fp; 8], b: &[blst_fp; 8]) -> [blst_fp; 8] {
+        // SAFETY: the features are those of this function.
+        unsafe {
+            let (a, b) = (Fp8::from_blst(a), Fp8::from_blst(b));
+            a.shifted().mul(&b).canonical().to_blst()
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn scaled_inverse(a: &[blst_fp; 8]) -> [blst_fp; 8] {
+        // SAFETY: the features are those of this function.
+        unsafe { Fp8::from_blst(a).inverse_scaled().to_blst() }
+    }
+
+    #[test]
+    fn products_and_inverses_agree_with_blst() {
+        if !supported() {
+            return;
+        }
+        let edges = edges();
+        for (i, a) in edges.iter().enumerate() {
+            for (j, b) in edges.iter().enumerate() {
+                // Other elements in the other lanes, so that a mixed-up lane shows.
+                let lanes = |start: usize, first: &blst_fp| {
+                    std::array::from_fn(|k| match k {
+                        0 => *first,
+                        _ => edges[(start + 5 * k) % edges.len()],
+                    })
+                };
+                let (a, b): ([_; 8], [_; 8]) = (lanes(i, a), lanes(j + 1, b));
+                // SAFETY: the processor has the features.
+                let products = unsafe { shifted_product(&a, &b) };
+                for k in 0..8 {
+                    assert_eq!(products[k], blst_product(&a[k], &b[k]), "lane {k}");
+                }
+            }
+        }
+        for start in 0..edges.len() {
+            let a = std::array::from_fn(|k| edges[(start + k) % edges.len()]);
+            // SAFETY: the processor has the features.
+            let inverses = unsafe { scaled_inverse(&a) };
+            for (a, inverse) in a.iter().zip(inverses) {
+                // a · 2^800/a · 2^(−384) = 2^416.
+                let expected = if *a == blst_fp::default() {
+                    *a
+                } else {
+                    TIMES_2_32
+                };
+                assert_eq!(blst_product(a, &inverse), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Batch addition on AVX-512 IFMA: eight pairs at a time.
+//!
+//! # Numbers
+//!
+//! A vector holds one 52-bit limb of eight field elements, a lane each; eight vectors hold eight
+//! elements. `vpmadd52luq` and `vpmadd52huq` multiply 52-bit limbs and add the low or high
+//! half of the product to a 64-bit accumulator: a product needs no carries until its end.
+//!
+//! Montgomery multiplication by limbs of 52 bits divides by 2^416; write M(u, v) = u·v/2^416 mod p.
+//! Points in memory are `blst`'s: x stands as the integer x·2^384. Converting them would cost
+//! as much as the addition saves. Instead the factors are arranged so that all of it works on
+//! `blst`'s integers as they are. Let d_i = (x₂ − x₁)_i·2^384 be the denominators of a block.
+//!
+//! 1. Prefix products: P_0 = d_0, P_i = M(P_{i−1}, d_i).
+//! 2. One inversion: T = 2^800/P_last, eight of them, one for each lane ([`Lanes::inverse_scaled`]).
+//! 3. Backwards: u_i = M(T, P_{i−1}), then T becomes M(T, d_i). By induction T = 2^800/P_i before
+//!    pair i, therefore u_i = 2^800/d_i = 2^416/(x₂ − x₁).
+//! 4. M((y₂ − y₁)·2^384, u_i) = λ·2^384: the slope, in `blst`'s form.
+//! 5. A product of two elements in that form wants 2^384 divided out, not 2^416. So one of the
+//!    factors is shifted left by 32 bits, and p < 2^381 leaves the room: λ' = λ·2^416 as an
+//!    unreduced integer below 2^414 serves for both λ² and λ·(x₁ − x₃).
+//!
+//! # Bounds
+//!
+//! Every element has limbs in 0 … 2^52 − 1. M(u, v) < p + u·v/2^416, and p/2^384 < 0.102:
+//! below 1.0001·p for u, v < 8p, and below p + 0.102·(u/p)·(v/p)·p when u is shifted. In Fp2 two
+//! products share a reduction and the negative of a coordinate is its difference from 2p, so
+//! with slopes below 1.0001·p: λ² < 1.31p, λ·(x₁ − x₃ + p) < 1.41p, 3x² < 3.93p. Sums and
+//! differences stay below 4p by adding p or 2p where a difference could be negative; only results
+//! that go to memory are brought below p.
+
+mod fp;
+mod fp2;
+mod transpose;
+
+use blstrs::{G1Affine, G2Affine};
+
+use super::AffinePoint;
+use super::batch_add::{BLOCK, BlockAdd};
+use fp::Fp8;
+use fp2::Fp2x8;
+
+/// Lanes of a vector.
+const LANES: usize = 8;
+
+/// Eight elements of a coordinate field.
+///
+/// # Safety
+/// Every method must only be called, and is only compiled to sensible code, inside a function
+/// with the target features avx512f and avx512ifma on a processor that has them.
+trait Lanes: Copy {
+    /// The points with such coordinates.
+    type Point: AffinePoint;
+
+    /// The x coordinates of eight points from `points` on, canonical.
+    unsafe fn load_x(points: *const Self::Point) -> Self;
+    /// The y coordinates of eight points from `points` on, canonical.
+    unsafe fn load_y(points: *const Self::Point) -> Self;
+    /// Writes eight points; the coordinates must be canonical.
+    unsafe fn store(x: &Self, y: &Self, points: *mut Self::Point);
+
+    /// 2^416 mod p: what M leaves alone.
+    unsafe fn one() -> Self;
+    /// M(self, other), for other ≤ 2p (each coordinate).
+    unsafe fn mul(&self, other: &Self) -> Self;
+    /// self·2^32 as an integer, for self < 4p.
+    unsafe fn shifted(&self) -> Self;
+    /// self + other, which must stay below 4p.
+    unsafe fn add(&self, other: &Self) -> Self;
+    /// self − other + p, for other ≤ p.
+    unsafe fn sub(&self, other: &Self) -> Self;
+    /// self − other + p, canonical, for self < 3p and other ≤ p.
+    unsafe fn sub_canonical(&self, other: &Self) -> Self;
+    /// self − other − another + 2p, canonical, for self < 2p and the others ≤ p.
+    unsafe fn sub_both_canonical(&self, other: &Self, another: &Self) -> Self;
+    /// 2^800/self in each lane that is not zero mod p, and 0 in the others.
+    unsafe fn inverse_scaled(&self) -> Self;
+
+    /// The lanes in which canonical elements are equal, as bits.
+    unsafe fn equal(&self, other: &Self) -> u8;
+    /// The lanes in which canonical elements are zero, as bits.
+    unsafe fn zero(&self) -> u8;
+    /// `other` in the lanes of `mask`, self in the rest.
+    unsafe fn replaced(&self, mask: u8, other: &Self) -> Self;
+    /// Zero in every lane.
+    unsafe fn zeros() -> Self;
+}
+
+/// The lanes that the general formula does not fit, as bits; none is in two sets.
+#[derive(Clone, Copy, Default)]
+struct Exceptions {
+    /// Equal points: the slope is 3x²/2y.
+    tangent: u8,
+    /// The left operand is the identity.
+    take_right: u8,
+    /// The right operand is the identity.
+    keep_left: u8,
+    /// Opposite points.
+    cancel: u8,
+}
+
+impl Exceptions {
+    fn any(&self) -> bool {
+        (self.tangent | self.take_right | self.keep_left | self.cancel) != 0
+    }
+}
+
+/// One group of eight pairs between the two passes.
+#[derive(Clone, Copy)]
+struct Pending<L> {
+    /// P_{i−1}.
+    prefix: L,
+    exceptions: Exceptions,
+}
+
+/// Adds blocks of pairs with AVX-512 IFMA.
+pub struct IfmaAdder<L> {
+    pending: Vec<Pending<L>>,
+}
+
+/// The adder for G1.
+pub type G1Adder = IfmaAdder<Fp8>;
+/// The adder for G2.
+pub type G2Adder = IfmaAdder<Fp2x8>;
+
+/// Whether this processor has the instructions.
+pub fn supported() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma")
+}
+
+impl<L> IfmaAdder<L> {
+    /// `None` where the processor lacks the instructions.
+    pub fn new() -> Option<Self> {
+        supported().then(|| IfmaAdder {
+            pending: Vec::with_capacity(BLOCK / LANES),
+        })
+    }
+}
+
+impl BlockAdd<G1Affine> for G1Adder {
+    fn add_block(&mut self, left: &mut [G1Affine], right: &[G1Affine]) {
+        // SAFETY: an adder exists only where the features do (`new`).
+        unsafe { add_block(&mut self.pending, left, right) }
+    }
+}
+
+impl BlockAdd<G2Affine> for G2Adder {
+    fn add_block(&mut self, left: &mut [G2Affine], right: &[G2Affine]) {
+        // SAFETY: an adder exists only where the features do (`new`).
+        unsafe { add_block(&mut self.pending, left, right) }
+    }
+}
+
+/// Adds in groups of eight; the last group is filled up with identities on the side.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn add_block<L: Lanes>(pending: &mut Vec<Pending<L>>, left: &mut [L::Point], right: &[L::Point]) {
+    assert_eq!(left.len(), right.len(), "pairs of points");
+    let (whole, rest) = left.as_chunks_mut::<LANES>();
+    let (whole_right, rest_right) = right.as_chunks::<LANES>();
+    let identity = <L::Point as group::prime::PrimeCurveAffine>::identity();
+    let mut last = [identity; LANES];
+    let mut last_right = [identity; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    last_right[..rest.len()].copy_from_slice(rest_right);
+    let with_last = !rest.is_empty();
+
+    pending.clear();
+    // SAFETY: the features are those of this function; every pointer is to an array of eight
+    // points, borrowed for the call.
+    unsafe {
+        let mut product = L::one();
+        for (left, right) in whole.iter().zip(whole_right) {
+            product = first_pass(pending, product, left, right);
+        }
+        if with_last {
+            product = first_pass(pending, product, &last, &last_right);
+        }
+        let mut inverse = product.inverse_scaled();
+        if with_last && let Some(group) = pending.pop() {
+            inverse = second_pass(&group, inverse, &mut last, &last_right);
+        }
+        for ((left, right), group) in whole.iter_mut().zip(whole_right).zip(&*pending).rev() {
+            inverse = second_pass(group, inverse, left, right);
+        }
+    }
+    rest.copy_from_slice(&last[..rest.len()]);
+}
+
+/// Notes the product so far and the exceptions; returns the product with this group.
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn first_pass<L: Lanes>(
+    pending: &mut Vec<Pending<L>>,
+    product: L,
+    left: &[L::Point; LANES],
+    right: &[L::Point; LANES],
+) -> L {
+    // SAFETY: the features are those of this function; both pointers are to eight points.
+    unsafe {
+        let (x1, x2) = (L::load_x(left.as_ptr()), L::load_x(right.as_ptr()));
+        let mut denominator = x2.sub(&x1);
+        let mut exceptions = Exceptions::default();
+        // The identity has x = 0; so have two points of each curve, which `classify` knows.
+        if (x1.equal(&x2) | x1.zero() | x2.zero()) != 0 {
+            let (y1, y2) = (L::load_y(left.as_ptr()), L::load_y(right.as_ptr()));
+            exceptions = classify(&x1, &y1, &x2, &y2);
+            denominator = denominator.replaced(exceptions.tangent, &y1.add(&y1));
+            let skipped = exceptions.take_right | exceptions.keep_left | exceptions.cancel;
+            denominator = denominator.replaced(skipped, &L::one());
+        }
+        pending.push(Pending {
+            prefix: product,
+            exceptions,
+        });
+        product.mul(&denominator)
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn classify<L: Lanes>(x1: &L, y1: &L, x2: &L, y2: &L) -> Exceptions {
+    // SAFETY: the features are those of this function.
+    unsafe {
+        let left_identity = x1.zero() & y1.zero();
+        let right_identity = x2.zero() & y2.zero();
+        let finite = !(left_identity | right_identity);
+        let same_x = x1.equal(x2) & finite;
+        // y = 0 occurs on neither curve (both orders are odd), so 2y is invertible.
+        let tangent = same_x & y1.equal(y2);
+        Exceptions {
+            tangent,
+            take_right: left_identity,
+            keep_left: right_identity & !left_identity,
+            cancel: same_x & !tangent,
+        }
+    }
+}
+
+/// left += right for one group, given T; returns the T of the group before.
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn second_pass<L: Lanes>(
+    group: &Pending<L>,
+    inverse: L,
+    left: &mut [L::Point; LANES],
+    right: &[L::Point; LANES],
+) -> L {
+    let exceptions = &group.exceptions;
+    // SAFETY: the features are those of this function; the pointers are to eight points each.
+    unsafe {
+        let (x1, y1) = (L::load_x(left.as_ptr()), L::load_y(left.as_ptr()));
+        let (x2, y2) = (L::load_x(right.as_ptr()), L::load_y(right.as_ptr()));
+        let mut denominator = x2.sub(&x1);
+        let mut numerator = y2.sub(&y1);
+        if exceptions.any() {
+            if exceptions.tangent != 0 {
+                let square = x1.shifted().mul(&x1);
+                let triple = square.add(&square).add(&square);
+                numerator = numerator.replaced(exceptions.tangent, &triple);
+                denominator = denominator.replaced(exceptions.tangent, &y1.add(&y1));
+            }
+            let skipped = exceptions.take_right | exceptions.keep_left | exceptions.cancel;
+            denominator = denominator.replaced(skipped, &L::one());
+        }
+        let scaled = inverse.mul(&group.prefix);
+        let next = inverse.mul(&denominator);
+        let slope = numerator.mul(&scaled);
+        let slope_shifted = slope.shifted();
+        let mut x3 = slope_shifted.mul(&slope).sub_both_canonical(&x1, &x2);
+        let mut y3 = slope_shifted.mul(&x1.sub(&x3)).sub_canonical(&y1);
+        if exceptions.any() {
+            x3 = x3.replaced(exceptions.take_right, &x2);
+            y3 = y3.replaced(exceptions.take_right, &y2);
+            x3 = x3.replaced(exceptions.keep_left, &x1);
+            y3 = y3.replaced(exceptions.keep_left, &y1);
+            x3 = x3.replaced(exceptions.cancel, &L::zeros());
+            y3 = y3.replaced(exceptions.cancel, &L::zeros());
+        }
+        L::store(&x3, &y3, left.as_mut_ptr());
+        next
+    }
+}
