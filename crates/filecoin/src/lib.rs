@@ -12,6 +12,7 @@ pub mod domain;
 pub mod error;
 pub mod graph;
 pub mod merkle;
+pub mod native;
 pub mod porep;
 pub mod post;
 pub mod proof_bytes;

@@ -2,6 +2,7 @@
 
 use r1cs::{CompiledCircuit, PackedWitness};
 
+use crate::check::Failure;
 use crate::request::Request;
 
 /// Makes the witness of one partition: the public inputs and every auxiliary
@@ -41,6 +42,12 @@ pub enum WitnessError {
          this if the check passed"
     )]
     Circuit(#[from] r1cs::Error),
+    /// The vanilla proof does not hold: generators that recompute it find that out.
+    #[error(transparent)]
+    Vanilla(#[from] Box<Failure>),
+    /// A native generator wrote another number of variables than the circuit has.
+    #[error(transparent)]
+    Size(#[from] ::witness::Error),
     /// The generator's own failure.
     #[error("the witness cannot be made: {0}")]
     Generator(#[source] Box<dyn std::error::Error + Send + Sync>),

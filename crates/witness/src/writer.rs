@@ -26,6 +26,25 @@ impl Size {
             dense: self.dense * count,
         }
     }
+
+    /// The size of two parts together.
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            inputs: self.inputs + other.inputs,
+            bits: self.bits + other.bits,
+            dense: self.dense + other.dense,
+        }
+    }
+
+    fn expect(self, expected: Self) -> Result<(), Error> {
+        if self == expected {
+            return Ok(());
+        }
+        Err(Error::Size {
+            expected,
+            written: self,
+        })
+    }
 }
 
 /// Public inputs and bitmap of a finished writer.
@@ -49,7 +68,7 @@ impl Parts {
     ///
     /// # Errors
     /// What `generate` returns, or [`Error::Size`] if it did not write exactly `size`: generator
-    /// and circuit disagree. The contents are unspecified then.
+    /// and circuit disagree. The contents are unspecified then, but the memory is kept.
     pub fn fill<E: From<Error>>(
         &mut self,
         size: Size,
@@ -63,17 +82,21 @@ impl Parts {
             size,
         );
         writer.input(Fr::ONE);
-        let result = generate(&mut writer);
-        let (inputs, bits) = writer.finish(Size {
-            inputs: size.inputs + 1,
-            ..size
-        })?;
-        (self.inputs, self.bits) = (inputs, bits);
-        result
+        let generated = generate(&mut writer);
+        let written = writer.size();
+        (self.inputs, self.bits) = writer.into_streams();
+        generated?;
+        let one = Size {
+            inputs: 1,
+            ..Size::default()
+        };
+        Ok(written.expect(size.plus(one))?)
     }
 
-    /// [`Parts::fill`] for a witness that is `count` equal parts of size `part`, in parallel.
-    /// `generate` is given the number of the part. The result does not depend on the threads.
+    /// [`Parts::fill`] for a witness of equal parts of size `part`: `count` parts, generated in
+    /// parallel, and after them `repeats` copies of the last. `generate` is given the number of
+    /// the part. The result does not depend on the threads. Without parts there is no last one to
+    /// repeat, and `repeats` must be 0.
     ///
     /// # Errors
     /// As [`Parts::fill`]; of several parts' errors that of the first part.
@@ -81,29 +104,14 @@ impl Parts {
         &mut self,
         part: Size,
         count: usize,
+        repeats: usize,
         generate: impl Fn(usize, &mut Writer<'_>) -> Result<(), E> + Sync,
     ) -> Result<(), E> {
-        let size = part.times(count);
+        debug_assert!(count > 0 || repeats == 0);
+        let repeats = if count == 0 { 0 } else { repeats };
+        let size = part.times(count + repeats);
         self.dense.resize(size.dense, Fr::ZERO);
-        // Chunks of no size do not exist, but a part without field elements may.
-        let mut rest = self.dense.as_mut_slice();
-        let slices: Vec<&mut [Fr]> = (0..count)
-            .map(|_| {
-                let (slice, after) = std::mem::take(&mut rest).split_at_mut(part.dense);
-                rest = after;
-                slice
-            })
-            .collect();
-        let streams: Vec<Result<Streams, E>> = slices
-            .into_par_iter()
-            .enumerate()
-            .map(|(number, slice)| {
-                let mut writer = Writer::new(slice);
-                writer.take_memory(Vec::new(), Vec::new(), part);
-                generate(number, &mut writer)?;
-                Ok(writer.finish(part)?)
-            })
-            .collect();
+        let streams = generate_parts(&mut self.dense, part, count, generate);
 
         let mut writer = Writer::new(&mut []);
         writer.take_memory(
@@ -112,18 +120,49 @@ impl Parts {
             size,
         );
         writer.input(Fr::ONE);
+        let mut last = Streams::default();
         for stream in streams {
-            let (inputs, bits) = stream?;
-            inputs.into_iter().for_each(|input| writer.input(input));
-            writer.bitmap(&bits, part.bits);
+            last = stream?;
+            writer.append(&last, part.bits);
         }
-        (self.inputs, self.bits) = writer.finish(Size {
-            inputs: size.inputs + 1,
-            dense: 0,
-            ..size
-        })?;
+        let filled = part.dense * count;
+        for copy in 0..repeats {
+            writer.append(&last, part.bits);
+            let target = filled + copy * part.dense;
+            self.dense.copy_within(filled - part.dense..filled, target);
+        }
+        (self.inputs, self.bits) = writer.into_streams();
         Ok(())
     }
+}
+
+/// Generates `count` parts into consecutive ranges of `dense`, and hands out what else they have.
+fn generate_parts<E: From<Error> + Send>(
+    dense: &mut [Fr],
+    part: Size,
+    count: usize,
+    generate: impl Fn(usize, &mut Writer<'_>) -> Result<(), E> + Sync,
+) -> Vec<Result<Streams, E>> {
+    // Not `chunks`: a part may have no field elements at all.
+    let mut rest = dense;
+    let slices: Vec<&mut [Fr]> = (0..count)
+        .map(|_| {
+            let (slice, after) = std::mem::take(&mut rest).split_at_mut(part.dense);
+            rest = after;
+            slice
+        })
+        .collect();
+    slices
+        .into_par_iter()
+        .enumerate()
+        .map(|(number, slice)| {
+            let mut writer = Writer::new(slice);
+            writer.take_memory(Vec::new(), Vec::new(), part);
+            generate(number, &mut writer)?;
+            writer.size().expect(part)?;
+            Ok(writer.into_streams())
+        })
+        .collect()
 }
 
 /// Appends variables in the order in which the circuit allocates them.
@@ -190,9 +229,10 @@ impl<'a> Writer<'a> {
         self.bits(u64::from(value), 1);
     }
 
-    /// Appends the first `count` bits of a bitmap, whose bits beyond are zero.
-    pub fn bitmap(&mut self, words: &[u64], count: usize) {
-        let (full, rest) = (count / 64, count % 64);
+    /// Appends the inputs of a part and its bitmap of `bits` bits, beyond which it is zero.
+    fn append(&mut self, (inputs, words): &Streams, bits: usize) {
+        self.inputs.extend_from_slice(inputs);
+        let (full, rest) = (bits / 64, bits % 64);
         for &word in &words[..full] {
             self.bits(word, 64);
         }
@@ -233,16 +273,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Inputs and bitmap, if exactly `expected` has been written.
-    fn finish(mut self, expected: Size) -> Result<Streams, Error> {
-        let written = self.size();
-        if written != expected {
-            return Err(Error::Size { expected, written });
-        }
+    /// Inputs and bitmap.
+    fn into_streams(mut self) -> Streams {
         if self.tail_bits > 0 {
             self.words.push(self.tail);
         }
-        Ok((self.inputs, self.words))
+        (self.inputs, self.words)
     }
 }
 
@@ -309,17 +345,21 @@ mod tests {
                     }
                     Ok::<(), Error>(())
                 };
-                let count = 7;
-                let mut parallel = Parts::default();
-                parallel.fill_equal_parts(part, count, generate).unwrap();
-                let mut sequential = Parts::default();
-                sequential
-                    .fill(part.times(count), |writer| {
-                        (0..count).try_for_each(|number| generate(number, writer))
-                    })
-                    .unwrap();
-                assert_eq!(parallel, sequential);
-                assert_eq!(parallel.inputs.len(), 1 + 2 * count);
+                for (count, repeats) in [(1, 0), (7, 0), (1, 3), (5, 2)] {
+                    let mut parallel = Parts::default();
+                    parallel
+                        .fill_equal_parts(part, count, repeats, generate)
+                        .unwrap();
+                    let mut sequential = Parts::default();
+                    sequential
+                        .fill(part.times(count + repeats), |writer| {
+                            (0..count + repeats)
+                                .try_for_each(|number| generate(number.min(count - 1), writer))
+                        })
+                        .unwrap();
+                    assert_eq!(parallel, sequential);
+                    assert_eq!(parallel.inputs.len(), 1 + 2 * (count + repeats));
+                }
             }
         }
     }
@@ -348,7 +388,7 @@ mod tests {
             };
             let whole = Parts::default().fill(size, generate);
             assert_eq!(whole.is_ok(), good);
-            let part = Parts::default().fill_equal_parts(size, 2, |_, writer| generate(writer));
+            let part = Parts::default().fill_equal_parts(size, 2, 0, |_, writer| generate(writer));
             assert_eq!(part.is_ok(), good);
         }
     }

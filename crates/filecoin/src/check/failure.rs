@@ -15,7 +15,7 @@ pub struct Failure {
 
 impl Failure {
     /// A failure at a place. Boxed, for it is large and rare.
-    pub(super) fn new(place: Place, fault: Fault) -> Box<Failure> {
+    pub(crate) fn new(place: Place, fault: Fault) -> Box<Failure> {
         Box::new(Failure { place, fault })
     }
 }
@@ -33,6 +33,16 @@ pub struct Place {
     pub layer: Option<u32>,
     /// The element's path inside the challenge's proof, by the names of its fields.
     pub element: String,
+}
+
+impl Place {
+    /// A value of the whole request.
+    pub(crate) fn whole(element: &str) -> Place {
+        Place {
+            element: element.to_owned(),
+            ..Place::default()
+        }
+    }
 }
 
 /// A node in messages and comparisons.

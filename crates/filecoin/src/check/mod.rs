@@ -9,10 +9,10 @@
 //! panics on a request, however it was made.
 
 mod failure;
-mod path;
-mod porep;
-mod post;
-mod snap;
+pub(crate) mod path;
+pub(crate) mod porep;
+pub(crate) mod post;
+pub(crate) mod snap;
 #[cfg(test)]
 mod tests;
 

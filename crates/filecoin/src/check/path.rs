@@ -51,7 +51,7 @@ impl TreeNode for PoseidonDomain {
 }
 
 /// The tree that a path must belong to.
-pub(super) struct Tree<D> {
+pub(crate) struct Tree<D> {
     /// Its commitment's name in messages.
     pub name: &'static str,
     /// Its root.
@@ -83,14 +83,7 @@ impl<D: TreeNode> Tree<D> {
         role: Role,
         mut visit: impl FnMut(usize, &D),
     ) -> Result<(), Fault> {
-        self.verify_index(proof, index, role)?;
-        if proof.root() != self.root {
-            return Err(Fault::Root {
-                actual: proof.root().into(),
-                expected: self.root.into(),
-                tree: self.name,
-            });
-        }
+        self.verify_place(proof, index, role)?;
         let mut node = proof.leaf();
         visit(0, &node);
         let mut children = Vec::with_capacity(8);
@@ -103,14 +96,36 @@ impl<D: TreeNode> Tree<D> {
             node = D::parent(&children);
             visit(level + 1, &node);
         }
-        if node == self.root {
-            Ok(())
-        } else {
-            Err(Fault::PathHash {
-                computed: node.into(),
-                root: self.root.into(),
-            })
+        self.verify_root(node)
+    }
+
+    /// Whether `proof` claims to show leaf number `index` of this tree. No hashing.
+    pub(crate) fn verify_place(
+        &self,
+        proof: &MerkleProof<D>,
+        index: u64,
+        role: Role,
+    ) -> Result<(), Fault> {
+        self.verify_index(proof, index, role)?;
+        if proof.root() == self.root {
+            return Ok(());
         }
+        Err(Fault::Root {
+            actual: proof.root().into(),
+            expected: self.root.into(),
+            tree: self.name,
+        })
+    }
+
+    /// Whether a path that was hashed to `computed` ends in the root.
+    pub(crate) fn verify_root(&self, computed: D) -> Result<(), Fault> {
+        if computed == self.root {
+            return Ok(());
+        }
+        Err(Fault::PathHash {
+            computed: computed.into(),
+            root: self.root.into(),
+        })
     }
 
     /// Whether the path has this tree's levels and spells `index`, every digit below its arity.
@@ -153,13 +168,22 @@ impl<D: TreeNode> Tree<D> {
 }
 
 /// Whether `commitment` = Poseidon(comm_c, root of the replica tree).
-pub(super) fn verify_comm_r(
+pub(crate) fn verify_comm_r(
     name: &'static str,
     commitment: &PoseidonDomain,
     comm_c: &PoseidonDomain,
     replica_root: &PoseidonDomain,
 ) -> Result<(), Fault> {
-    let computed: PoseidonDomain = poseidon::hash_2(comm_c.to_fr(), replica_root.to_fr()).into();
+    let computed = poseidon::hash_2(comm_c.to_fr(), replica_root.to_fr()).into();
+    verify_commitment(name, commitment, computed)
+}
+
+/// Whether the hash of the two roots is the commitment.
+pub(crate) fn verify_commitment(
+    name: &'static str,
+    commitment: &PoseidonDomain,
+    computed: PoseidonDomain,
+) -> Result<(), Fault> {
     if computed == *commitment {
         Ok(())
     } else {
@@ -172,7 +196,7 @@ pub(super) fn verify_comm_r(
 }
 
 /// Whether a list has the length this proof type needs.
-pub(super) fn verify_count(
+pub(crate) fn verify_count(
     what: &'static str,
     actual: usize,
     expected: usize,

@@ -104,7 +104,8 @@ fn whole(element: &str, fault: Fault) -> Box<Failure> {
     Failure::new(place, fault)
 }
 
-fn check_replica_id(request: &PorepRequest) -> Result<ReplicaIdCheck, Box<Failure>> {
+/// Recomputes the replica id if the request names miner and sector.
+pub(crate) fn check_replica_id(request: &PorepRequest) -> Result<ReplicaIdCheck, Box<Failure>> {
     let (Some(miner), Some(sector)) = (request.miner_id, request.sector_number) else {
         return Ok(ReplicaIdCheck::Skipped);
     };
@@ -293,7 +294,7 @@ fn column_hash(rows: &[PoseidonDomain]) -> PoseidonDomain {
 
 /// The 37 labels that enter the label of the challenged node: its DRG parents' on the same
 /// layer and, from layer 2 on, its expander parents' on the layer before, repeated in turn.
-fn parent_labels(proof: &Proof, layer: usize) -> [PoseidonDomain; LABEL_PARENTS] {
+pub(crate) fn parent_labels(proof: &Proof, layer: usize) -> [PoseidonDomain; LABEL_PARENTS] {
     let columns = &proof.replica_column_proofs;
     let period = if layer == 1 {
         DRG_PARENTS
@@ -307,7 +308,7 @@ fn parent_labels(proof: &Proof, layer: usize) -> [PoseidonDomain; LABEL_PARENTS]
 }
 
 /// Whether a labelling proof repeats what is known already.
-fn verify_labeling(
+pub(crate) fn verify_labeling(
     labeling: &LabelingProof,
     layer: usize,
     node: u32,
@@ -333,7 +334,7 @@ fn verify_labeling(
     }
 }
 
-fn verify_number(what: &'static str, actual: u64, expected: u64) -> Result<(), Fault> {
+pub(crate) fn verify_number(what: &'static str, actual: u64, expected: u64) -> Result<(), Fault> {
     if actual == expected {
         Ok(())
     } else {

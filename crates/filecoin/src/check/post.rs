@@ -55,7 +55,7 @@ fn shape(request: &PostRequest, kind: ProofKind) -> (usize, usize) {
 }
 
 /// Counts and order. A verifier looks sectors up by number, so each may appear once, in order.
-fn check_form(request: &PostRequest, kind: ProofKind) -> Result<(), Box<Failure>> {
+pub(crate) fn check_form(request: &PostRequest, kind: ProofKind) -> Result<(), Box<Failure>> {
     let fail = |sector, fault| {
         let element = "vanilla_proofs".to_owned();
         let place = Place {
