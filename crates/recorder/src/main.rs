@@ -21,7 +21,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a circuit once and write its compiled form to <DIR>/<NAME>.r1cs.
+    /// Run a circuit once, check that its compiled form expands to the same rows, and write
+    /// it to <DIR>/<NAME>.r1cs.
     Record {
         /// A circuit such as `porep-32g`, several separated by commas, or `all`.
         name: String,
@@ -79,8 +80,14 @@ fn path(dir: &Path, id: CircuitId) -> PathBuf {
 
 fn record(id: CircuitId, out: &Path) -> Result<()> {
     let start = Instant::now();
-    let (circuit, _) = recorder::record(id)?;
+    let (circuit, rows) = recorder::record(id)?;
     let bytes = circuit.to_bytes();
+    // Check what a reader will get before it is written.
+    let stored = CompiledCircuit::from_bytes(&bytes)?;
+    ensure!(
+        recorder::digest_of(&stored) == rows,
+        "{id}: the compiled form's rows are not those of the circuit: a defect of this program"
+    );
     let path = path(out, id);
     // Whole or not at all.
     let temporary = path.with_extension("r1cs.part");
