@@ -13,7 +13,7 @@
 //! checks all work call by call, in parallel, straight from the templates.
 //!
 //! The same structure says which variables are *bits*: forced to be 0 or 1 by a row of the
-//! run that allocates them (module [`rules`]). A [`PackedWitness`] holds those as
+//! run that allocates them ([`Rule`]). A [`PackedWitness`] holds those as
 //! a bitmap and only the rest as field elements.
 //!
 //! Build a circuit with [`Builder`], store it with [`CompiledCircuit::to_bytes`].
@@ -30,7 +30,7 @@ mod error;
 mod evaluate;
 mod format;
 mod rows;
-pub mod rules;
+mod rules;
 mod statistics;
 mod template;
 #[cfg(test)]
@@ -44,6 +44,7 @@ pub use circuit::{CompiledCircuit, Density, Layout, Place};
 pub use dictionary::Dictionary;
 pub use error::Error;
 pub use rows::{Csr, Row};
+pub use rules::Rule;
 pub use statistics::Statistics;
 pub use template::{Call, Slot, Template, TermMatrix};
 pub use witness::{PackedWitness, Packer};
