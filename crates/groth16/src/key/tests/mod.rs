@@ -5,6 +5,7 @@ mod files;
 mod store;
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective};
 use group::Curve;
@@ -53,6 +54,15 @@ pub(super) struct KeyFile {
 impl KeyFile {
     /// A file of distinct multiples of the generators: well formed, made for no circuit.
     pub fn new(counts: KeyCounts) -> Self {
+        static SMALL: LazyLock<KeyFile> = LazyLock::new(|| KeyFile::computed(COUNTS));
+        if counts == COUNTS {
+            SMALL.clone()
+        } else {
+            Self::computed(counts)
+        }
+    }
+
+    fn computed(counts: KeyCounts) -> Self {
         let g1 = G1Affine::generator();
         let g2 = G2Affine::generator();
         let vk = VerifyingKey {
