@@ -1,3 +1,258 @@
-//! Side-by-side benchmarks against the reference implementation.
+//! Side-by-side benchmarks against the reference implementation, and its judgement of our proofs.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+use std::{path::PathBuf, process::Command, time::Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Parser, Subcommand, ValueEnum};
+use filecoin::CircuitId;
+use peers::{
+    compare::{self, Side},
+    fixtures, kernels,
+    keys::TestKeys,
+    measure, whole, witness,
+};
+
+/// Compares this prover with the reference implementation (bellperson and the public proof crates).
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Prove the first partition of a fixture on both sides.
+    Prove {
+        /// Circuit, such as porep-2k.
+        circuit: CircuitId,
+        /// Fixture of that circuit, such as 2KiB/porep-v1.
+        #[arg(long)]
+        fixture: Option<String>,
+        /// Runs per side; the median counts.
+        #[arg(long, default_value_t = 1)]
+        runs: usize,
+        /// Print one JSON line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make test parameters on both sides.
+    Params {
+        /// Circuit, such as porep-2k.
+        circuit: CircuitId,
+        /// Runs per side; the median counts.
+        #[arg(long, default_value_t = 1)]
+        runs: usize,
+        /// Print one JSON line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Time the witness of a fixture's first partition.
+    Witness {
+        /// Circuit, such as porep-2k.
+        circuit: CircuitId,
+        /// Fixture of that circuit, such as 2KiB/porep-v1.
+        #[arg(long)]
+        fixture: Option<String>,
+        /// Runs; the median counts.
+        #[arg(long, default_value_t = 3)]
+        runs: usize,
+        /// Print one JSON line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Time sums and transforms on both sides.
+    Kernels {
+        /// Binary logarithms of the sizes.
+        #[arg(long, value_delimiter = ',', default_value = "14,16,18,20")]
+        log_sizes: Vec<u32>,
+        /// Runs per kernel and side; the median counts.
+        #[arg(long, default_value_t = 5)]
+        runs: usize,
+        /// Print one JSON line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Prove fixtures and have the reference verify them; or compare proof bytes.
+    Verify {
+        /// Sector sizes whose fixtures to take.
+        #[arg(long, value_delimiter = ',', default_value = "2KiB")]
+        sizes: Vec<String>,
+        /// Take these fixtures instead, such as 2KiB/porep-v1.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+        /// Compare with the reference's bytes for the same blinding scalars instead.
+        #[arg(long)]
+        bytes: bool,
+        /// Print one JSON line per fixture.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make the shared test keys of these circuits.
+    Keys {
+        /// Circuits, such as porep-2k.
+        circuits: Vec<CircuitId>,
+    },
+    /// One side of a comparison, measuring itself.
+    #[command(hide = true)]
+    Side {
+        what: What,
+        circuit: CircuitId,
+        #[arg(long)]
+        side: Side,
+        #[arg(long)]
+        fixture: Option<String>,
+        #[arg(long)]
+        path: PathBuf,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    Prove,
+    Params,
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().command {
+        Task::Prove {
+            circuit,
+            fixture,
+            runs,
+            json,
+        } => compare::prove(circuit, &fixture_of(circuit, fixture.as_deref())?, runs)?.print(json),
+        Task::Params {
+            circuit,
+            runs,
+            json,
+        } => compare::params(circuit, runs)?.print(json),
+        Task::Witness {
+            circuit,
+            fixture,
+            runs,
+            json,
+        } => {
+            witness::measure(circuit, &fixture_of(circuit, fixture.as_deref())?, runs)?.print(json)
+        }
+        Task::Kernels {
+            log_sizes,
+            runs,
+            json,
+        } => kernels::measure(&log_sizes, runs)?.print(json),
+        Task::Verify {
+            sizes,
+            only,
+            bytes,
+            json,
+        } => verify(&sizes, &only, bytes, json),
+        Task::Keys { circuits } => {
+            let keys = TestKeys::shared()?;
+            for circuit in circuits {
+                println!("{}", keys.ensure(circuit)?.display());
+            }
+            Ok(())
+        }
+        Task::Side {
+            what,
+            circuit,
+            side,
+            fixture,
+            path,
+        } => {
+            let cost = match what {
+                What::Prove => {
+                    let fixture = fixture.context("--fixture is needed")?;
+                    compare::prove_side(side, circuit, &fixture, &path)?
+                }
+                What::Params => compare::params_side(side, circuit, &path)?,
+            };
+            println!("{}", serde_json::to_string(&cost)?);
+            Ok(())
+        }
+    }
+}
+
+fn fixture_of(circuit: CircuitId, name: Option<&str>) -> Result<fixtures::Fixture> {
+    let fixture = match name {
+        Some(name) => fixtures::find(name)?,
+        None => compare::default_fixture(circuit)?,
+    };
+    let requests = fixture.requests()?;
+    ensure!(
+        requests
+            .iter()
+            .all(|request| request.circuit_id() == circuit),
+        "{} is not proven by {circuit}",
+        fixture.name
+    );
+    Ok(fixture)
+}
+
+/// The variable that tells the reference crates where parameter files lie.
+const REFERENCE_FOLDER: &str = "FIL_PROOFS_PARAMETER_CACHE";
+
+fn verify(sizes: &[String], only: &[String], bytes: bool, json: bool) -> Result<()> {
+    let keys = TestKeys::shared()?;
+    // The reference reads the variable once and keeps it, so it must stand before the start.
+    if std::env::var_os(REFERENCE_FOLDER).is_none_or(|folder| folder != *keys.folder().as_os_str())
+    {
+        let status = Command::new(std::env::current_exe()?)
+            .args(std::env::args_os().skip(1))
+            .env(REFERENCE_FOLDER, keys.folder())
+            .status()?;
+        ensure!(status.success(), "verification failed");
+        return Ok(());
+    }
+    let fixtures = if only.is_empty() {
+        fixtures::load(&sizes.iter().map(String::as_str).collect::<Vec<_>>())?
+    } else {
+        only.iter()
+            .map(|name| fixtures::find(name))
+            .collect::<Result<_>>()?
+    };
+    let mut provers = whole::Provers::new(keys);
+    let mut failed = Vec::new();
+    for fixture in &fixtures {
+        let start = Instant::now();
+        let line = if bytes {
+            whole::compare_bytes(fixture, &mut provers)
+                .map(|()| "same bytes as bellperson for the same r, s".to_owned())
+        } else {
+            whole::prove_and_verify(fixture, &mut provers).and_then(|outcome| {
+                if json {
+                    Ok(serde_json::to_string(&outcome)?)
+                } else {
+                    Ok(outcome.to_string())
+                }
+            })
+        };
+        match line {
+            Ok(line) if json => println!("{line}"),
+            Ok(line) => println!(
+                "{:<36} ok  {line} ({:.1} s in all)",
+                fixture.name,
+                start.elapsed().as_secs_f64()
+            ),
+            Err(error) => {
+                println!("{:<36} FAILED: {error:#}", fixture.name);
+                failed.push(fixture.name.as_str());
+            }
+        }
+    }
+    if !failed.is_empty() {
+        bail!(
+            "{} of {} fixtures failed: {}",
+            failed.len(),
+            fixtures.len(),
+            failed.join(", ")
+        );
+    }
+    println!(
+        "{} fixtures, all right, on {}",
+        fixtures.len(),
+        measure::machine()
+    );
+    Ok(())
+}
