@@ -1,11 +1,14 @@
 //! Groth16 over BLS12-381: keys, test set-up, prover behind a backend trait, verification.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod backend;
 mod blinding;
 mod cpu;
 pub mod curve;
 mod error;
 pub mod fr;
+mod kernel;
 pub mod key;
 pub mod msm;
 pub mod ntt;
@@ -21,6 +24,7 @@ pub use backend::{Backend, BackendError, DeviceInfo, DeviceKind, GroupSums, Phas
 pub use blinding::Blinding;
 pub use cpu::CpuBackend;
 pub use error::Error;
+pub use kernel::Kernel;
 pub use proof::Proof;
 pub use prove::prove;
 pub use quotient::quotient;

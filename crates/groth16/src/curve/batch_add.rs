@@ -7,51 +7,12 @@
 //!
 //! Every case is exact: identity + P, P + identity, P + P and P + (−P) included.
 
-use std::fmt;
-
 use super::AffinePoint;
+use crate::kernel::Kernel;
 
 /// Pairs that share an inversion. An inversion costs some 60 multiplications, so at this size
 /// it adds about one per cent; both operands of a block (192 KiB in G1) stay in the L2 cache.
 pub(crate) const BLOCK: usize = 1024;
-
-/// Which arithmetic adds the points. The results are the same bit for bit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Kernel {
-    /// One addition at a time on `blst`'s field arithmetic: every processor.
-    Portable,
-    /// Eight additions at a time with AVX-512 IFMA.
-    Avx512Ifma,
-}
-
-impl Kernel {
-    /// The fastest kernel that this processor runs.
-    pub fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if super::ifma::supported() {
-            return Kernel::Avx512Ifma;
-        }
-        Kernel::Portable
-    }
-
-    /// Every kernel that this processor runs, the portable one first.
-    pub fn available() -> Vec<Self> {
-        match Self::detect() {
-            Kernel::Portable => vec![Kernel::Portable],
-            detected => vec![Kernel::Portable, detected],
-        }
-    }
-}
-
-impl fmt::Display for Kernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kernel::Portable => "portable arithmetic",
-            Kernel::Avx512Ifma => "AVX-512 IFMA arithmetic",
-        })
-    }
-}
 
 /// A reference to a point in a slice, or to its negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use blst::{blst_fp, blst_fp2};
 use blstrs::{G1Affine, G2Affine, Scalar};
 use group::prime::PrimeCurveAffine;
 
-pub use batch_add::{BatchAdder, Kernel, Pick};
+pub use crate::kernel::Kernel;
+pub use batch_add::{BatchAdder, Pick};
 pub use sum::PointSum;
 
 /// A point of G1 or G2 in affine coordinates, in Montgomery form; (0, 0) is the identity.
@@ -28,8 +29,9 @@ impl AffinePoint for G1Affine {}
 impl AffinePoint for G2Affine {}
 
 pub(crate) mod sealed {
-    use super::batch_add::{BlockAdd, Kernel};
+    use super::batch_add::BlockAdd;
     use super::portable::Field;
+    use crate::kernel::Kernel;
 
     /// What the kernels need to see of a point.
     pub trait Coordinates: Sized {

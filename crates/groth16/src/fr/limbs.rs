@@ -1,5 +1,6 @@
 //! One element of Fr as four 64-bit limbs.
 
+use std::hint::select_unpredictable;
 use std::ops::{Add, Mul, Sub};
 
 use blst::blst_fr;
@@ -42,10 +43,10 @@ impl Limbs {
     pub fn magnitude_and_sign(self) -> ([u64; 4], bool) {
         // Multiplying by the integer 1 divides by R: the way out of Montgomery form.
         let Limbs(k) = self * Limbs([1, 0, 0, 0]);
-        let (n0, borrow) = sub_borrow(MODULUS[0], k[0], false);
-        let (n1, borrow) = sub_borrow(MODULUS[1], k[1], borrow);
-        let (n2, borrow) = sub_borrow(MODULUS[2], k[2], borrow);
-        let (n3, _) = sub_borrow(MODULUS[3], k[3], borrow);
+        let (n0, borrow) = MODULUS[0].borrowing_sub(k[0], false);
+        let (n1, borrow) = MODULUS[1].borrowing_sub(k[1], borrow);
+        let (n2, borrow) = MODULUS[2].borrowing_sub(k[2], borrow);
+        let (n3, _) = MODULUS[3].borrowing_sub(k[3], borrow);
         let negative = [n0, n1, n2, n3];
         if negative.iter().rev().lt(k.iter().rev()) {
             (negative, true)
@@ -75,22 +76,6 @@ impl From<Limbs> for Scalar {
     }
 }
 
-/// a + b + carry and the new carry, all below 2^64.
-#[inline(always)]
-fn add_carry(a: u64, b: u64, carry: bool) -> (u64, bool) {
-    let (sum, first) = a.overflowing_add(b);
-    let (sum, second) = sum.overflowing_add(u64::from(carry));
-    (sum, first | second)
-}
-
-/// a − b − borrow and the new borrow.
-#[inline(always)]
-fn sub_borrow(a: u64, b: u64, borrow: bool) -> (u64, bool) {
-    let (difference, first) = a.overflowing_sub(b);
-    let (difference, second) = difference.overflowing_sub(u64::from(borrow));
-    (difference, first | second)
-}
-
 /// a + b·c + carry as (low, high): at most (2^64 − 1)² + 2·(2^64 − 1) = 2^128 − 1.
 #[inline(always)]
 fn multiply_add(a: u64, b: u64, c: u64, carry: u64) -> (u64, u64) {
@@ -101,11 +86,12 @@ fn multiply_add(a: u64, b: u64, c: u64, carry: u64) -> (u64, u64) {
 /// `a` less r if that is not negative. For a < 2r the result is canonical.
 #[inline(always)]
 fn reduce_once(a: [u64; 4]) -> [u64; 4] {
-    let (d0, borrow) = sub_borrow(a[0], MODULUS[0], false);
-    let (d1, borrow) = sub_borrow(a[1], MODULUS[1], borrow);
-    let (d2, borrow) = sub_borrow(a[2], MODULUS[2], borrow);
-    let (d3, borrow) = sub_borrow(a[3], MODULUS[3], borrow);
-    if borrow { a } else { [d0, d1, d2, d3] }
+    let (d0, borrow) = a[0].borrowing_sub(MODULUS[0], false);
+    let (d1, borrow) = a[1].borrowing_sub(MODULUS[1], borrow);
+    let (d2, borrow) = a[2].borrowing_sub(MODULUS[2], borrow);
+    let (d3, borrow) = a[3].borrowing_sub(MODULUS[3], borrow);
+    // The outcome is as good as random: a branch would be mispredicted half the time.
+    select_unpredictable(borrow, a, [d0, d1, d2, d3])
 }
 
 impl Add for Limbs {
@@ -115,10 +101,10 @@ impl Add for Limbs {
     fn add(self, other: Self) -> Self {
         let (a, b) = (self.0, other.0);
         // a + b < 2r < 2^256: the last carry is zero.
-        let (s0, carry) = add_carry(a[0], b[0], false);
-        let (s1, carry) = add_carry(a[1], b[1], carry);
-        let (s2, carry) = add_carry(a[2], b[2], carry);
-        let (s3, _) = add_carry(a[3], b[3], carry);
+        let (s0, carry) = a[0].carrying_add(b[0], false);
+        let (s1, carry) = a[1].carrying_add(b[1], carry);
+        let (s2, carry) = a[2].carrying_add(b[2], carry);
+        let (s3, _) = a[3].carrying_add(b[3], carry);
         Limbs(reduce_once([s0, s1, s2, s3]))
     }
 }
@@ -129,16 +115,16 @@ impl Sub for Limbs {
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
         let (a, b) = (self.0, other.0);
-        let (d0, borrow) = sub_borrow(a[0], b[0], false);
-        let (d1, borrow) = sub_borrow(a[1], b[1], borrow);
-        let (d2, borrow) = sub_borrow(a[2], b[2], borrow);
-        let (d3, borrow) = sub_borrow(a[3], b[3], borrow);
+        let (d0, borrow) = a[0].borrowing_sub(b[0], false);
+        let (d1, borrow) = a[1].borrowing_sub(b[1], borrow);
+        let (d2, borrow) = a[2].borrowing_sub(b[2], borrow);
+        let (d3, borrow) = a[3].borrowing_sub(b[3], borrow);
         // A negative difference wrapped by 2^256; adding r wraps it back into 0 … r − 1.
-        let mask = if borrow { u64::MAX } else { 0 };
-        let (s0, carry) = add_carry(d0, MODULUS[0] & mask, false);
-        let (s1, carry) = add_carry(d1, MODULUS[1] & mask, carry);
-        let (s2, carry) = add_carry(d2, MODULUS[2] & mask, carry);
-        let (s3, _) = add_carry(d3, MODULUS[3] & mask, carry);
+        let mask = u64::from(borrow).wrapping_neg();
+        let (s0, carry) = d0.carrying_add(MODULUS[0] & mask, false);
+        let (s1, carry) = d1.carrying_add(MODULUS[1] & mask, carry);
+        let (s2, carry) = d2.carrying_add(MODULUS[2] & mask, carry);
+        let (s3, _) = d3.carrying_add(MODULUS[3] & mask, carry);
         Limbs([s0, s1, s2, s3])
     }
 }

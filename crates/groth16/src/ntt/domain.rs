@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::passes;
 use crate::backend::BackendError;
 use crate::fr::{Limbs, as_limbs_mut};
+use crate::kernel::Kernel;
 
 /// Where polynomials are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,7 @@ pub enum EvaluationSet {
 #[derive(Debug)]
 pub struct Domain {
     log_size: u32,
+    kernel: Kernel,
     /// W_i = ω_{2n}^{rev(i)} for i < n; `rev` reverses log₂(n) bits.
     roots: Vec<Limbs>,
 }
@@ -29,13 +31,22 @@ impl Domain {
     /// Largest log₂ of a size: Fr has roots of unity of order 2^32, and the coset needs 2n.
     pub const MAX_LOG_SIZE: u32 = Scalar::S - 1;
 
-    /// A domain of `size` elements.
+    /// A domain of `size` elements on the fastest kernel of this processor.
+    ///
+    /// # Errors
+    /// As [`Self::with_kernel`].
+    pub fn new(size: usize) -> Result<Self, BackendError> {
+        Self::with_kernel(size, Kernel::detect())
+    }
+
+    /// A domain of `size` elements whose transforms run on `kernel`, or on the portable one
+    /// where the processor lacks it.
     ///
     /// Computes the table with n multiplications, in parallel.
     ///
     /// # Errors
     /// [`BackendError::DomainSize`] unless `size` is a power of two up to 2^31.
-    pub fn new(size: usize) -> Result<Self, BackendError> {
+    pub fn with_kernel(size: usize, kernel: Kernel) -> Result<Self, BackendError> {
         if !size.is_power_of_two() || size.ilog2() > Self::MAX_LOG_SIZE {
             return Err(BackendError::DomainSize { size });
         }
@@ -51,7 +62,11 @@ impl Domain {
                 .with_min_len(1 << 12)
                 .for_each(|(root, known)| *root = *known * step);
         }
-        Ok(Domain { log_size, roots })
+        Ok(Domain {
+            log_size,
+            kernel,
+            roots,
+        })
     }
 
     /// Number of elements n.
@@ -72,6 +87,11 @@ impl Domain {
     /// g, of order 2n, with g² = ω and g^n = −1.
     pub fn coset_shift(&self) -> Scalar {
         root_of_order(self.log_size + 1)
+    }
+
+    /// What the transforms run on.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
     }
 
     /// The roots table.

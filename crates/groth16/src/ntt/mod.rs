@@ -18,15 +18,18 @@
 //! # Passes
 //!
 //! Levels are grouped into passes that each read and write the vector once. The last levels
-//! ([`BLOCK_LOG`]) work on contiguous blocks. The earlier ones work on columns of a matrix
-//! whose rows are far apart: [`TILE_COLUMNS`] neighbouring columns are copied into a tile,
+//! work on contiguous blocks. The earlier ones work on columns of a matrix
+//! whose rows are far apart: neighbouring columns are copied into a tile,
 //! taken through all levels of the pass, and copied back. Blocks and tiles stay in the
 //! second-level cache and are what threads share out.
 
-mod butterflies;
 mod domain;
+#[cfg(target_arch = "x86_64")]
+mod ifma;
 mod passes;
+mod portable;
 mod reverse;
+mod roots;
 #[cfg(test)]
 mod tests;
 

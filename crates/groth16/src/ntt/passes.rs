@@ -2,9 +2,19 @@
 
 use rayon::prelude::*;
 
-use super::butterflies::{Roots, backward_levels, forward_levels};
 use super::domain::{Domain, EvaluationSet};
+#[cfg(target_arch = "x86_64")]
+use super::ifma;
+use super::portable;
+use super::roots::Roots;
 use crate::fr::Limbs;
+use crate::kernel::Kernel;
+
+#[cfg(target_arch = "x86_64")]
+type Sliced = ifma::Sliced;
+/// Other processors' kernels need no memory beside the tile.
+#[cfg(not(target_arch = "x86_64"))]
+type Sliced = ();
 
 /// log₂ of the contiguous blocks that the last pass works on: 2^13 elements, 256 KiB.
 const BLOCK_LOG: u32 = 13;
@@ -53,43 +63,96 @@ fn roots_of(domain: &Domain, points: EvaluationSet, first: u32, block: usize) ->
 /// Coefficients to values.
 pub fn forward(domain: &Domain, vector: &mut [Limbs], points: EvaluationSet) {
     for pass in plan(domain.log_size()) {
-        run(domain, vector, points, pass, forward_levels);
+        run(domain, vector, points, pass, Direction::Forward);
     }
 }
 
 /// Values to n times the coefficients.
 pub fn inverse(domain: &Domain, vector: &mut [Limbs], points: EvaluationSet) {
     for pass in plan(domain.log_size()).into_iter().rev() {
-        run(domain, vector, points, pass, backward_levels);
+        run(domain, vector, points, pass, Direction::Inverse);
     }
 }
 
-/// Takes a tile (rows of `columns` elements) through `levels` levels.
-type Levels = fn(tile: &mut [Limbs], columns: usize, levels: u32, roots: Roots<'_>);
+/// Which way a transform goes.
+#[derive(Clone, Copy)]
+enum Direction {
+    Forward,
+    Inverse,
+}
 
-fn run(domain: &Domain, vector: &mut [Limbs], points: EvaluationSet, pass: Pass, levels: Levels) {
+/// A thread's memory: one tile, and what its kernel needs.
+#[derive(Default)]
+struct Scratch {
+    tile: Vec<Limbs>,
+    sliced: Sliced,
+}
+
+/// Takes a tile (2^levels rows of `columns` elements) through its levels.
+fn levels(
+    direction: Direction,
+    kernel: Kernel,
+    sliced: &mut Sliced,
+    tile: &mut [Limbs],
+    columns: usize,
+    levels: u32,
+    roots: Roots<'_>,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if kernel == Kernel::Avx512Ifma && ifma::fits(columns, levels) {
+        return match direction {
+            Direction::Forward => ifma::forward_levels(sliced, tile, columns, levels, roots),
+            Direction::Inverse => ifma::backward_levels(sliced, tile, columns, levels, roots),
+        };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (kernel, sliced);
+    match direction {
+        Direction::Forward => portable::forward_levels(tile, columns, levels, roots),
+        Direction::Inverse => portable::backward_levels(tile, columns, levels, roots),
+    }
+}
+
+fn run(
+    domain: &Domain,
+    vector: &mut [Limbs],
+    points: EvaluationSet,
+    pass: Pass,
+    direction: Direction,
+) {
     let block_len = domain.size() >> pass.first;
     let columns = block_len >> pass.levels;
+    let apply = |sliced: &mut Sliced, tile: &mut [Limbs], width: usize, block: usize| {
+        let roots = roots_of(domain, points, pass.first, block);
+        levels(
+            direction,
+            domain.kernel(),
+            sliced,
+            tile,
+            width,
+            pass.levels,
+            roots,
+        );
+    };
     if columns == 1 {
-        vector
-            .par_chunks_mut(block_len)
-            .enumerate()
-            .for_each(|(block, elements)| {
-                let roots = roots_of(domain, points, pass.first, block);
-                levels(elements, 1, pass.levels, roots);
-            });
+        vector.par_chunks_mut(block_len).enumerate().for_each_init(
+            Scratch::default,
+            |scratch, (block, elements)| {
+                apply(&mut scratch.sliced, elements, 1, block);
+            },
+        );
         return;
     }
     tiles(vector, block_len, columns)
         .into_par_iter()
-        .for_each_init(Vec::new, |tile: &mut Vec<Limbs>, (block, mut rows)| {
+        .for_each_init(Scratch::default, |scratch, (block, mut rows)| {
+            let tile = &mut scratch.tile;
             tile.clear();
             for row in &rows {
                 tile.extend_from_slice(row);
             }
             let width = rows[0].len();
-            let roots = roots_of(domain, points, pass.first, block);
-            levels(tile, width, pass.levels, roots);
+            apply(&mut scratch.sliced, tile, width, block);
             for (row, done) in rows.iter_mut().zip(tile.chunks_exact(width)) {
                 row.copy_from_slice(done);
             }

@@ -10,8 +10,8 @@ use std::arch::x86_64::{
 use blst::{blst_fp, blst_fp_inverse, blst_fp_mul};
 use blstrs::G1Affine;
 
-use super::transpose::{load_words, store_words};
 use super::{LANES, Lanes};
+use crate::avx512::{load_words, store_words};
 
 /// Bits of a limb.
 const LIMB: u32 = 52;
@@ -570,8 +570,8 @@ fn multiply_both(a: &Fp8, b: &Fp8, c: &Fp8, d: &Fp8) -> Fp8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::supported;
     use super::*;
+    use crate::avx512::supported;
 
     /// Integers below p: 0, 1, p − 1 and such that every word and every limb is reached.
     fn edges() -> Vec<blst_fp> {

@@ -4,8 +4,8 @@ use blst::{blst_fp2, blst_fp2_inverse};
 use blstrs::G2Affine;
 
 use super::fp::{Fp8, limbs_of_words, times_2_32};
-use super::transpose::{load_words, store_words};
 use super::{LANES, Lanes};
+use crate::avx512::{load_words, store_words};
 
 /// 64-bit words of a G2 point: x.c0, x.c1, y.c0, y.c1 of six words each.
 const G2_WORDS: usize = 24;

@@ -31,12 +31,12 @@
 
 mod fp;
 mod fp2;
-mod transpose;
 
 use blstrs::{G1Affine, G2Affine};
 
 use super::AffinePoint;
 use super::batch_add::{BLOCK, BlockAdd};
+use crate::avx512;
 use fp::Fp8;
 use fp2::Fp2x8;
 
@@ -123,15 +123,10 @@ pub type G1Adder = IfmaAdder<Fp8>;
 /// The adder for G2.
 pub type G2Adder = IfmaAdder<Fp2x8>;
 
-/// Whether this processor has the instructions.
-pub fn supported() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma")
-}
-
 impl<L> IfmaAdder<L> {
     /// `None` where the processor lacks the instructions.
     pub fn new() -> Option<Self> {
-        supported().then(|| IfmaAdder {
+        avx512::supported().then(|| IfmaAdder {
             pending: Vec::with_capacity(BLOCK / LANES),
         })
     }

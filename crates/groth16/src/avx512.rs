@@ -1,10 +1,16 @@
-//! Between points in memory and vectors of limbs.
+//! What the AVX-512 kernels share: whether they may run, and the way from records in memory to
+//! vectors of words.
 
 use std::arch::x86_64::{
     __m512i, _mm256_loadu_si256, _mm256_storeu_si256, _mm512_castsi256_si512,
     _mm512_castsi512_si256, _mm512_extracti64x4_epi64, _mm512_inserti64x4,
     _mm512_permutex2var_epi64, _mm512_set_epi64, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
 };
+
+/// Whether this processor has the instructions that the kernels use: AVX-512 F and IFMA.
+pub fn supported() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma")
+}
 
 /// Four consecutive 64-bit words of each of eight records, `stride` words apart: vector k holds
 /// word k of every record.
