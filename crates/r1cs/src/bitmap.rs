@@ -77,13 +77,21 @@ impl Bitmap {
     pub fn or_at(&mut self, start: usize, other: &Self) {
         assert!(start + other.len <= self.len, "range beyond the bitmap");
         let (first, shift) = (start / 64, start % 64);
-        for (k, &word) in other.words.iter().enumerate() {
-            self.words[first + k] |= word << shift;
-            // The high part spills into the next word; when that word does not exist the
-            // part is zero, because bits beyond `other.len` are zero.
-            if shift > 0 && word >> (64 - shift) != 0 {
-                self.words[first + k + 1] |= word >> (64 - shift);
+        let words = &mut self.words[first..];
+        if shift == 0 {
+            for (word, &other) in words.iter_mut().zip(&other.words) {
+                *word |= other;
             }
+            return;
+        }
+        let mut carry = 0;
+        for (word, &other) in words.iter_mut().zip(&other.words) {
+            *word |= other << shift | carry;
+            carry = other >> (64 - shift);
+        }
+        // Bits beyond `other.len` are zero: where no word is left for the carry it is zero.
+        if let Some(word) = words.get_mut(other.words.len()) {
+            *word |= carry;
         }
     }
 

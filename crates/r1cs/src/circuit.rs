@@ -34,9 +34,10 @@ impl CompiledCircuit {
         calls: Vec<Call>,
         arguments: Vec<u32>,
     ) -> Result<Self, Error> {
-        let layout = Layout::new(&templates, &calls);
-        debug_assert_eq!(layout.bits.len(), shape.aux);
-        let density = Density::new(shape, &templates, &calls, &arguments);
+        let (layout, density) = rayon::join(
+            || Layout::new(shape, &templates, &calls),
+            || Density::new(shape, &templates, &calls, &arguments),
+        );
         let statistics =
             Statistics::new(shape, &density, &dictionary, &templates, &calls, &arguments);
         Ok(Self {
@@ -165,35 +166,40 @@ pub struct Density {
 
 impl Density {
     fn new(shape: Shape, templates: &[Template], calls: &[Call], arguments: &[u32]) -> Self {
-        let mut density = Self {
-            a_aux: Bitmap::new(shape.aux),
-            b_aux: Bitmap::new(shape.aux),
-            b_inputs: Bitmap::new(shape.inputs),
-        };
-        let used: Vec<_> = templates
-            .iter()
-            .map(|t| [Matrix::A, Matrix::B].map(|m| UsedSlots::new(t, m)))
-            .collect();
+        let occurring = |m| Self::occurring(m, shape, templates, calls, arguments);
+        let ((_, a_aux), (b_inputs, b_aux)) =
+            rayon::join(|| occurring(Matrix::A), || occurring(Matrix::B));
+        Self {
+            a_aux,
+            b_aux,
+            b_inputs,
+        }
+    }
+
+    /// The inputs and the aux variables that occur in one matrix.
+    fn occurring(
+        m: Matrix,
+        shape: Shape,
+        templates: &[Template],
+        calls: &[Call],
+        arguments: &[u32],
+    ) -> (Bitmap, Bitmap) {
+        let mut inputs = Bitmap::new(shape.inputs);
+        let mut aux = Bitmap::new(shape.aux);
+        let used: Vec<_> = templates.iter().map(|t| UsedSlots::new(t, m)).collect();
         for call in calls {
             let template = &templates[call.template as usize];
-            let [a, b] = &used[call.template as usize];
-            density.a_aux.or_at(call.aux as usize, &a.aux);
-            density.b_aux.or_at(call.aux as usize, &b.aux);
-            for &slot in &b.others {
-                let arguments = &arguments[call.argument as usize..];
+            let used = &used[call.template as usize];
+            let arguments = &arguments[call.argument as usize..];
+            aux.or_at(call.aux as usize, &used.aux);
+            for &slot in &used.others {
                 match call.variable(template, arguments, slot) {
-                    Variable::Input(i) => density.b_inputs.set(i as usize),
-                    Variable::Aux(i) => density.b_aux.set(i as usize),
-                }
-            }
-            for &slot in &a.others {
-                let arguments = &arguments[call.argument as usize..];
-                if let Variable::Aux(i) = call.variable(template, arguments, slot) {
-                    density.a_aux.set(i as usize);
+                    Variable::Input(i) => inputs.set(i as usize),
+                    Variable::Aux(i) => aux.set(i as usize),
                 }
             }
         }
-        density
+        (inputs, aux)
     }
 }
 
@@ -241,10 +247,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    fn new(templates: &[Template], calls: &[Call]) -> Self {
-        let mut bits = Bitmap::default();
+    fn new(shape: Shape, templates: &[Template], calls: &[Call]) -> Self {
+        let mut bits = Bitmap::new(shape.aux);
         for call in calls {
-            bits.append(&templates[call.template as usize].bits);
+            bits.or_at(call.aux as usize, &templates[call.template as usize].bits);
         }
         let mut total = 0;
         let ranks = bits

@@ -54,6 +54,20 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub(crate) fn number(&mut self) -> Result<u64, Error> {
+        match *self.bytes {
+            [byte, ref rest @ ..] if byte < 0x80 => {
+                self.bytes = rest;
+                Ok(u64::from(byte))
+            }
+            [low, high, ref rest @ ..] if high < 0x80 => {
+                self.bytes = rest;
+                Ok(u64::from(low & 0x7f) | u64::from(high) << 7)
+            }
+            _ => self.long_number(),
+        }
+    }
+
+    fn long_number(&mut self) -> Result<u64, Error> {
         let mut value = 0u64;
         for (k, &byte) in self.bytes.iter().enumerate().take(10) {
             let part = u64::from(byte & 0x7f);
@@ -76,6 +90,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A number of at most `limit`.
+    #[inline]
     pub(crate) fn at_most(&mut self, limit: u64) -> Result<u32, Error> {
         let value = self.number()?;
         if value > limit {

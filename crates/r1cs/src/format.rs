@@ -30,6 +30,7 @@
 use std::io::Read;
 
 use ff::{Field, PrimeField};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::circuit::CompiledCircuit;
@@ -212,7 +213,8 @@ fn read_payload(payload: &[u8]) -> Result<CompiledCircuit, Error> {
         aux: aux as usize,
     };
     let dictionary = read_dictionary(&mut reader)?;
-    let templates = read_templates(&mut reader, shape, &dictionary)?;
+    let mut templates = read_templates(&mut reader, shape, &dictionary)?;
+    check_rules(&mut templates, &dictionary)?;
     let calls = read_calls(&mut reader, shape, &templates)?;
     let arguments = read_arguments(&mut reader, &templates, &calls)?;
     let circuit = CompiledCircuit::from_parts(shape, dictionary, templates, calls, arguments)?;
@@ -313,12 +315,21 @@ fn read_template(
     for m in 0..3 {
         template.matrices[m] = read_matrix(reader, template, dictionary.values().len())?;
     }
-    let rules = reader.bytes(template.rows())?;
-    template.infer(dictionary.small_values());
-    if template.row_rules != rules {
-        return Err(reader.malformed("a row's rule for bits does not hold"));
-    }
+    template.row_rules = reader.bytes(template.rows())?.to_vec();
     Ok(())
+}
+
+/// Infers the bits of every template and compares the rules found with the stated ones.
+fn check_rules(templates: &mut [Template], dictionary: &Dictionary) -> Result<(), Error> {
+    templates.par_iter_mut().try_for_each(|template| {
+        let stated = std::mem::take(&mut template.row_rules);
+        template.infer(dictionary.small_values());
+        if template.row_rules == stated {
+            return Ok(());
+        }
+        let cause = "a row's rule for bits is not the one that holds there";
+        Err(Error::malformed("templates", cause))
+    })
 }
 
 fn read_bitmap(reader: &mut Reader<'_>, len: usize) -> Result<Bitmap, Error> {
@@ -466,19 +477,17 @@ fn read_arguments(
 
 /// A template says which arguments are bits: every call must give it such.
 fn check_argument_bits(circuit: &CompiledCircuit) -> Result<(), Error> {
-    for call in circuit.calls() {
+    circuit.calls().par_iter().try_for_each(|call| {
         let template = circuit.template(call);
         for (k, &packed) in circuit.packed_arguments(call).iter().enumerate() {
             let bit = packed & AUX_TAG != 0 && circuit.layout().is_bit(packed & !AUX_TAG);
             if bit != template.argument_bits.get(k) {
-                return Err(Error::malformed(
-                    "arguments",
-                    "an argument is a bit where the template has none, or the reverse",
-                ));
+                let cause = "an argument is a bit where the template has none, or the reverse";
+                return Err(Error::malformed("arguments", cause));
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn check_statistics(reader: &mut Reader<'_>, statistics: &Statistics) -> Result<(), Error> {

@@ -85,29 +85,38 @@ const ONE: u32 = 0;
 /// Most terms of a linear combination in any rule: one, y, b, c.
 const MOST: usize = 4;
 
-/// A linear combination of few slots with small coefficients: no zeros, no slot twice.
+/// A linear combination of few slots with coefficients of a few units: no zeros, no slot
+/// twice.
 #[derive(Clone, Copy, Default)]
 struct Small {
-    terms: [(u32, i64); MOST + 1],
+    terms: [(u32, i32); MOST + 1],
     len: usize,
 }
 
 impl Small {
-    fn from_row((slots, coefficients): (&[u32], &[u16]), small: &[Option<i64>]) -> Option<Self> {
-        let mut sum = Self::default();
+    /// `None` for a row that no rule can want.
+    #[inline]
+    fn from_row((slots, ids): (&[u32], &[u16]), small: &[Option<i64>]) -> Option<Self> {
         if slots.len() > MOST {
             return None;
         }
-        for (&slot, &id) in slots.iter().zip(coefficients) {
-            sum = sum.plus(slot, small[usize::from(id)]?)?;
+        let mut sum = Self::default();
+        for (&slot, &id) in slots.iter().zip(ids) {
+            let coefficient = small[usize::from(id)].filter(|c| (-2..=2).contains(c))?;
+            if sum.terms().iter().any(|t| t.0 == slot) {
+                return None; // Only a hostile file names a variable twice.
+            }
+            sum.terms[sum.len] = (slot, coefficient as i32);
+            sum.len += 1;
         }
         Some(sum)
     }
 
     /// `None` where it would have more than `MOST + 1` terms.
-    fn plus(mut self, slot: u32, coefficient: i64) -> Option<Self> {
+    #[inline]
+    fn plus(mut self, slot: u32, coefficient: i32) -> Option<Self> {
         if let Some(k) = self.terms().iter().position(|t| t.0 == slot) {
-            self.terms[k].1 = self.terms[k].1.checked_add(coefficient)?;
+            self.terms[k].1 += coefficient;
             if self.terms[k].1 == 0 {
                 self.len -= 1;
                 self.terms[k] = self.terms[self.len];
@@ -119,7 +128,7 @@ impl Small {
         Some(self)
     }
 
-    fn plus_literal(self, literal: Literal, times: i64) -> Option<Self> {
+    fn plus_literal(self, literal: Literal, times: i32) -> Option<Self> {
         if literal.negated {
             self.plus(ONE, times)?.plus(literal.slot, -times)
         } else {
@@ -127,16 +136,16 @@ impl Small {
         }
     }
 
-    fn terms(&self) -> &[(u32, i64)] {
+    fn terms(&self) -> &[(u32, i32)] {
         &self.terms[..self.len]
     }
 
-    fn coefficient(&self, slot: u32) -> i64 {
+    fn coefficient(&self, slot: u32) -> i32 {
         self.terms().iter().find(|t| t.0 == slot).map_or(0, |t| t.1)
     }
 
     /// Whether it is exactly the sum of the given terms (distinct slots, no zeros).
-    fn is(&self, terms: &[(u32, i64)]) -> bool {
+    fn is(&self, terms: &[(u32, i32)]) -> bool {
         self.len == terms.len() && terms.iter().all(|t| self.coefficient(t.0) == t.1)
     }
 
@@ -177,6 +186,7 @@ impl Knowledge {
         }
     }
 
+    #[inline]
     fn is_bit(&self, slot: u32) -> bool {
         if slot >= self.first_argument {
             self.argument_bits
@@ -187,6 +197,7 @@ impl Knowledge {
     }
 
     /// A variable allocated inside that is not known to be a bit.
+    #[inline]
     fn is_candidate(&self, slot: u32) -> bool {
         (self.first_aux..self.first_argument).contains(&slot) && !self.is_bit(slot)
     }
@@ -200,8 +211,12 @@ impl Knowledge {
         small: &[Option<i64>],
     ) -> Option<(Rule, u32)> {
         let [a, b, c] = [0, 1, 2].map(|m| template.matrices[m].row(row));
-        // Cheap refusal first: no rule has longer rows.
+        // Cheap refusals first: no rule has longer rows, and a rule other than the boolean
+        // one defines a variable in C.
         if a.0.len() > MOST || b.0.len() > 2 || c.0.len() > 3 {
+            return None;
+        }
+        if !c.0.is_empty() && !c.0.iter().any(|&slot| self.is_candidate(slot)) {
             return None;
         }
         let a = Small::from_row(a, small)?;
@@ -224,7 +239,7 @@ impl Knowledge {
     }
 
     /// C's one term that is not known, with coefficient ±1, and the other terms.
-    fn defined(&self, c: &Small) -> Option<((u32, i64), Small)> {
+    fn defined(&self, c: &Small) -> Option<((u32, i32), Small)> {
         let mut unknown = c.terms().iter().filter(|t| self.is_candidate(t.0));
         let (&x, None) = (unknown.next()?, unknown.next()) else {
             return None;
@@ -237,7 +252,7 @@ impl Knowledge {
         sum.literal().filter(|l| self.is_bit(l.slot))
     }
 
-    fn implied(&mut self, a: &Small, b: &Small, rest: &Small, x: (u32, i64)) -> Option<Rule> {
+    fn implied(&mut self, a: &Small, b: &Small, rest: &Small, x: (u32, i32)) -> Option<Rule> {
         if x.1 == 1 {
             if rest.len == 0 {
                 return self.product(a, b, x.0);

@@ -1,6 +1,5 @@
 //! Counts of a circuit, derived from its templates and calls.
 
-use crate::bitmap::Bitmap;
 use crate::circuit::Density;
 use crate::dictionary::Dictionary;
 use crate::rules::Rule;
@@ -65,19 +64,22 @@ impl Statistics {
             ..Self::default()
         };
         for m in Matrix::ALL {
-            let mut seen = Bitmap::new(dictionary.values().len());
+            let mut seen = vec![false; dictionary.values().len()];
             for (template, uses) in templates.iter().zip(&uses) {
                 let ids = template.matrix(m).coefficients();
                 statistics.nonzeros[m as usize] += ids.len() as u64 * uses;
-                ids.iter().for_each(|&id| seen.set(usize::from(id)));
+                ids.iter().for_each(|&id| seen[usize::from(id)] = true);
             }
-            statistics.coefficients_by_matrix[m as usize] = seen.count_ones();
+            statistics.coefficients_by_matrix[m as usize] = seen.iter().filter(|&&s| s).count();
         }
         for (template, uses) in templates.iter().zip(&uses) {
-            for &id in &template.row_rules {
-                if let Some(k) = usize::from(id).checked_sub(1) {
-                    statistics.bits_by_rule[k] += uses;
-                }
+            let mut rows = [0; 256];
+            template
+                .row_rules
+                .iter()
+                .for_each(|&id| rows[usize::from(id)] += uses);
+            for (count, rows) in statistics.bits_by_rule.iter_mut().zip(&rows[1..]) {
+                *count += rows;
             }
         }
         statistics

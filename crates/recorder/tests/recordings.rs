@@ -106,7 +106,7 @@ impl ConstraintSystem<Fr> for Plain {
                         Index::Input(i) => i,
                         Index::Aux(i) => inputs + i,
                     };
-                    (u32::try_from(column).unwrap(), coefficient)
+                    (u32::try_from(column).expect("at most 2^28"), coefficient)
                 })
                 .collect();
             terms.sort_by_key(|t| t.0);

@@ -32,7 +32,7 @@ const CIRCUITS: [Option<&[u8]>; CircuitId::COUNT] = [
     circuit!(present "wpost-2k"),
     circuit!(present "wpost-8m"),
     circuit!(present "wpost-512m"),
-    circuit!(absent "wpost-32g"),
+    circuit!(present "wpost-32g"),
     circuit!(absent "wpost-64g"),
     circuit!(present "winning-2k"),
     circuit!(present "winning-8m"),
