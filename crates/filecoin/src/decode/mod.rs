@@ -244,6 +244,12 @@ fn porep_document(bytes: &[u8], field: &str, named: Named) -> Result<PorepReques
     }
 }
 
+/// Reads one binary vanilla proof, of any shape, for tests of the reader alone.
+#[cfg(test)]
+pub(crate) fn read_vanilla<T: binary::Binary>(bytes: &[u8]) -> Result<T, Error> {
+    binary::decode(bytes, &path::At::root("proof")).map(|(value, _)| value)
+}
+
 /// The miner and sector named so far, with who named them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Named {

@@ -82,7 +82,7 @@ impl CircuitId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::{KeyCounts, SectorSize};
+    use crate::registry::SectorSize;
 
     #[test]
     fn circuits_load_once_and_are_dropped_with_their_last_user() {
@@ -90,8 +90,6 @@ mod tests {
             match id.compiled() {
                 Ok(circuit) => {
                     assert!(Arc::ptr_eq(&circuit, &id.compiled().unwrap()), "{id}");
-                    let counts = KeyCounts::of(&circuit);
-                    assert_eq!(counts.domain(), circuit.shape().domain() as u64);
                     drop(circuit);
                     // The small ones may be in use by tests on other threads.
                     if id.size >= SectorSize::MiB512 {

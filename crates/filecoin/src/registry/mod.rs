@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-pub use params::{KeyCounts, OfficialKey};
+pub use params::OfficialKey;
 pub use shape::{
     DRG_PARENTS, EXP_PARENTS, LABEL_PARENTS, PorepShape, PostShape, SnapShape, TreeShape,
 };

@@ -1,6 +1,4 @@
-//! Official parameter files: names, digests, and the sizes that the counts imply.
-
-use r1cs::CompiledCircuit;
+//! Official parameter files: names and digests.
 
 use super::{CircuitId, ProofKind};
 
@@ -79,58 +77,6 @@ fn post_identifier(sector_size: u64, shape: super::PostShape) -> String {
          sector_count: {}}}",
         shape.challenges, shape.sectors
     )
-}
-
-/// The counts of a circuit that fix the sizes of its key files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyCounts {
-    /// Public inputs, the constant one included.
-    pub inputs: u64,
-    /// Auxiliary variables.
-    pub aux: u64,
-    /// Constraints of the circuit itself, without the row per input that is appended.
-    pub constraints: u64,
-    /// Auxiliary variables that occur in A.
-    pub a_aux: u64,
-    /// Variables (inputs and auxiliary) that occur in B.
-    pub b: u64,
-}
-
-impl KeyCounts {
-    /// Bytes of an uncompressed G1 point.
-    const G1: u64 = 96;
-    /// Bytes of an uncompressed G2 point.
-    const G2: u64 = 192;
-    /// Bytes of a vector's count.
-    const COUNT: u64 = 4;
-
-    /// The counts of a compiled circuit.
-    pub fn of(circuit: &CompiledCircuit) -> Self {
-        let (shape, statistics) = (circuit.shape(), circuit.statistics());
-        Self {
-            inputs: shape.inputs as u64,
-            aux: shape.aux as u64,
-            constraints: shape.constraints as u64,
-            a_aux: statistics.aux_in_a as u64,
-            b: (statistics.aux_in_b + statistics.inputs_in_b) as u64,
-        }
-    }
-
-    /// Size of the evaluation domain: the least power of two that holds all rows.
-    pub fn domain(&self) -> u64 {
-        (self.constraints + self.inputs).next_power_of_two()
-    }
-
-    /// Bytes of the `.vk` file.
-    pub fn vk_bytes(&self) -> u64 {
-        3 * Self::G1 + 3 * Self::G2 + Self::COUNT + self.inputs * Self::G1
-    }
-
-    /// Bytes of the `.params` file: the verifying key, then h, l, a, b in G1, b in G2.
-    pub fn params_bytes(&self) -> u64 {
-        let g1_points = (self.domain() - 1) + self.aux + (self.inputs + self.a_aux) + self.b;
-        self.vk_bytes() + 5 * Self::COUNT + g1_points * Self::G1 + self.b * Self::G2
-    }
 }
 
 const fn key(
@@ -314,20 +260,5 @@ mod tests {
             "v28-proof-of-spacetime-fallback-merkletree-poseidon_hasher-8-0-0-\
             3ea05428c9d11689f23529cde32fd30aabd50f7d2c93657c1d3650bca3e8ea9e"
         );
-    }
-
-    #[test]
-    fn sizes_follow_from_counts() {
-        // The published counts and size of this file.
-        let porep_32g = KeyCounts {
-            inputs: 328,
-            aux: 130_169_893,
-            constraints: 130_278_541,
-            a_aux: 129_753_292,
-            b: 33_112_282,
-        };
-        assert_eq!(porep_32g.domain(), 1 << 27);
-        assert_eq!(porep_32g.vk_bytes(), 864 + 4 + 328 * 96);
-        assert_eq!(porep_32g.params_bytes(), 47_373_928_632);
     }
 }

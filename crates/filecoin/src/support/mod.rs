@@ -7,5 +7,6 @@
 
 pub mod corpus;
 pub mod fixtures;
+pub mod fuzz;
 pub mod sectors;
 pub mod synthetic;
