@@ -225,6 +225,17 @@ fn request_files_take_both_spellings_and_loose_types() {
 }
 
 #[test]
+fn the_example_requests_are_the_fixtures() {
+    let folder = fixtures::folder().join("../examples/requests");
+    for (file, name) in fixtures::EXAMPLES {
+        let decoded = decode(&std::fs::read(folder.join(file)).unwrap());
+        assert_eq!(decoded.warnings, [], "{file}");
+        assert_eq!(decoded.form, Form::RequestFile);
+        assert_eq!(decoded.request, fixture(name).requests()[0], "{file}");
+    }
+}
+
+#[test]
 fn partition_index_is_kept_for_windows() {
     let mut submit = fixture("2KiB/window-post-v1").submits().remove(0);
     submit.partition_index = 1;

@@ -10,6 +10,14 @@ use crate::registered::RegisteredPostProof;
 use crate::registry::{ProofKind, SectorSize};
 use crate::request::Request;
 
+/// The files of `examples/requests/` and the fixtures that they are made from.
+pub const EXAMPLES: [(&str, &str); 4] = [
+    ("porep.json", "2KiB/porep-v1_1-a"),
+    ("snap.json", "2KiB/empty-sector-update-a"),
+    ("window.json", "2KiB/window-post-1-partition"),
+    ("winning.json", "2KiB/winning-post-a"),
+];
+
 /// One fixture: a folder with a vanilla proof and its public values.
 #[derive(Debug, Clone)]
 pub struct Fixture {
