@@ -1,10 +1,11 @@
 //! Eight elements of Fp, and what Fp2 is built from.
 
 use std::arch::x86_64::{
-    __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_cmplt_epi64_mask,
-    _mm512_madd52hi_epu64, _mm512_madd52lo_epu64, _mm512_mask_blend_epi64, _mm512_or_si512,
-    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srai_epi64,
-    _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi64, _mm512_testn_epi64_mask,
+    __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_cmpge_epu64_mask,
+    _mm512_cmplt_epi64_mask, _mm512_loadu_si512, _mm512_madd52hi_epu64, _mm512_madd52lo_epu64,
+    _mm512_mask_blend_epi64, _mm512_or_si512, _mm512_permutexvar_epi64, _mm512_set1_epi64,
+    _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srai_epi64, _mm512_srli_epi64,
+    _mm512_storeu_si512, _mm512_sub_epi64, _mm512_testn_epi64_mask,
 };
 
 use blst::{blst_fp, blst_fp_inverse, blst_fp_mul};
@@ -42,6 +43,27 @@ const P2: [i64; 8] = [
     0x3_d472_ffcd_3496,
     0x3_4022,
 ];
+/// floor(2^52/(p_7 + 1)): the high half of a last limb times this is how often p fits, at most.
+const RECIPROCAL: i64 = (1 << LIMB) / (P[7] + 1);
+/// Row j: limb j of 0, p, 2p, … 7p.
+const MULTIPLES: [[i64; 8]; 8] = multiples();
+
+const fn multiples() -> [[i64; 8]; 8] {
+    let mut table = [[0; 8]; 8];
+    let mut q = 0;
+    while q < 8 {
+        let mut carry = 0;
+        let mut j = 0;
+        while j < 8 {
+            let limb = P[j] * q as i64 + carry;
+            table[j][q] = limb & MASK;
+            carry = limb >> LIMB;
+            j += 1;
+        }
+        q += 1;
+    }
+    table
+}
 /// 2^416 mod p in limbs.
 const ONE: [i64; 8] = [
     0x6_480e_a8e9_b9af,
@@ -189,22 +211,50 @@ impl Fp8 {
     ///
     /// # Safety
     /// Needs avx512f.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512ifma")]
     pub unsafe fn canonical(&self) -> Self {
         // SAFETY: the caller's.
         unsafe { self.reduced_by(&P2).reduced_by(&P) }
     }
 
-    /// self − other + k, for other ≤ k.
+    /// The canonical form of an element in 0 … 4p, carried or not.
+    ///
+    /// The last limb tells how many times p fits, but for carries that it still misses (below 2^6,
+    /// where p's last limb is 2^16.7) and for values next to a multiple of p. Whether the guess was
+    /// right shows in the last limb of the result: it must be below p's. Otherwise (about one vector in
+    /// a thousand) the exact way is taken.
     #[inline(always)]
-    unsafe fn sub_plus(&self, other: &Self, k: &[i64; 8]) -> Self {
+    unsafe fn canonical_from_estimate(t: [__m512i; 8]) -> Self {
+        // SAFETY: the caller has avx512f and avx512ifma.
+        unsafe {
+            let zero = _mm512_setzero_si512();
+            let q = _mm512_madd52hi_epu64(zero, t[7], splat(RECIPROCAL));
+            let mut u = t;
+            for (limb, multiples) in u.iter_mut().zip(&MULTIPLES) {
+                // A row of the table is 64 bytes; only the three lowest bits of q count.
+                let multiples = _mm512_loadu_si512(multiples.as_ptr().cast());
+                *limb = _mm512_sub_epi64(*limb, _mm512_permutexvar_epi64(q, multiples));
+            }
+            let u = carry(u);
+            if _mm512_cmpge_epu64_mask(u[7], splat(P[7])) != 0 {
+                return Fp8(carry(t)).canonical();
+            }
+            Fp8(u)
+        }
+    }
+
+    /// self − other + k limb by limb, for other ≤ k.
+    #[inline(always)]
+    unsafe fn sub_plus(&self, other: &Self, k: &[i64; 8]) -> [__m512i; 8] {
         // SAFETY: the caller has avx512f.
         unsafe {
             let mut t = self.0;
             for ((limb, other), &k) in t.iter_mut().zip(other.0).zip(k) {
                 *limb = _mm512_add_epi64(_mm512_sub_epi64(*limb, other), splat(k));
             }
-            Fp8(carry(t))
+            t
         }
     }
 
@@ -215,17 +265,28 @@ impl Fp8 {
     #[inline(always)]
     pub unsafe fn sub_twice(&self, other: &Self) -> Self {
         // SAFETY: the caller's.
-        unsafe { self.sub_plus(other, &P2) }
+        unsafe { Fp8(carry(self.sub_plus(other, &P2))) }
     }
 
-    /// M(self, other) + M(a, b) with a single reduction, below p plus (self·other + a·b)/2^416.
+    /// M(self, other) + M(a, b) with a single reduction, below p plus (self·other + a·b)/2^416;
+    /// the limbs are left as they add up.
     ///
     /// # Safety
     /// Needs avx512f and avx512ifma.
     #[inline(always)]
     pub unsafe fn mul_both(&self, other: &Self, a: &Self, b: &Self) -> Self {
         // SAFETY: the caller's.
-        unsafe { multiply_both(self, other, a, b) }
+        unsafe { Fp8(multiply_both(self, other, a, b)) }
+    }
+
+    /// Proper limbs for an element that is not negative.
+    ///
+    /// # Safety
+    /// Needs avx512f.
+    #[inline(always)]
+    pub unsafe fn carried(self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { Fp8(carry(self.0)) }
     }
 
     /// The elements as `blst` has them, for a canonical vector.
@@ -273,7 +334,7 @@ impl Fp8 {
 }
 
 /// v·2^32 for an integer v mod p.
-pub fn times_2_32(v: &blst_fp) -> blst_fp {
+fn times_2_32(v: &blst_fp) -> blst_fp {
     let mut out = blst_fp::default();
     // SAFETY: three valid pointers to field elements, two read, one written.
     unsafe { blst_fp_mul(&raw mut out, v, &TIMES_2_32) };
@@ -326,7 +387,13 @@ impl Lanes for Fp8 {
     #[inline(always)]
     unsafe fn mul(&self, other: &Self) -> Self {
         // SAFETY: the caller's.
-        unsafe { multiply(self, other) }
+        unsafe { Fp8(carry(multiply(self, other))) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_uncarried(&self, other: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { Fp8(multiply(self, other)) }
     }
 
     #[inline(always)]
@@ -364,13 +431,13 @@ impl Lanes for Fp8 {
     #[inline(always)]
     unsafe fn sub(&self, other: &Self) -> Self {
         // SAFETY: the caller's.
-        unsafe { self.sub_plus(other, &P) }
+        unsafe { Fp8(carry(self.sub_plus(other, &P))) }
     }
 
     #[inline(always)]
     unsafe fn sub_canonical(&self, other: &Self) -> Self {
         // SAFETY: the caller's.
-        unsafe { self.sub_plus(other, &P).canonical() }
+        unsafe { Fp8::canonical_from_estimate(self.sub_plus(other, &P)) }
     }
 
     #[inline(always)]
@@ -383,7 +450,7 @@ impl Lanes for Fp8 {
                 let difference = _mm512_sub_epi64(_mm512_sub_epi64(*limb, other), another);
                 *limb = _mm512_add_epi64(difference, splat(k));
             }
-            Fp8(carry(t)).canonical()
+            Fp8::canonical_from_estimate(t)
         }
     }
 
@@ -393,6 +460,17 @@ impl Lanes for Fp8 {
         invert_scaled(&mut elements);
         // SAFETY: the caller's.
         unsafe { Fp8::from_blst(&elements) }
+    }
+
+    #[inline(always)]
+    unsafe fn maybe_exceptional(x1: &Self, x2: &Self, difference: &Self) -> bool {
+        // SAFETY: the caller's. For x₁ = x₂ the difference is p itself, limb for limb.
+        unsafe {
+            let equal = _mm512_cmpeq_epi64_mask(difference.0[0], splat(P[0]));
+            let zero1 = _mm512_testn_epi64_mask(x1.0[0], x1.0[0]);
+            let zero2 = _mm512_testn_epi64_mask(x2.0[0], x2.0[0]);
+            (equal | zero1 | zero2) != 0
+        }
     }
 
     #[inline(always)]
@@ -503,68 +581,101 @@ unsafe fn add_high(t: &mut [__m512i; 8], x: __m512i, y: &[__m512i; 8]) {
 
 /// Adds the low halves of q·p for the q that makes t_0 a multiple of 2^52, and moves everything
 /// down by one limb. Returns q; its high halves are still to be added.
+///
+/// t_0 comes with 2^52 − 1 too much ([`biased`]). t_0 + low(q·p_0) is the true t_0 rounded up to a
+/// multiple of 2^52, so t_0 >> 52 is what it carries, without that product; and the true t_0 is
+/// t_0 + 1 mod 2^52, so q = t_0·(−1/p) + (−1/p). Where q exceeds 52 bits, the
+/// instructions take its low 52.
 #[inline(always)]
 unsafe fn reduce_low(t: &mut [__m512i; 8]) -> __m512i {
     // SAFETY: the caller has avx512f and avx512ifma.
     unsafe {
-        let zero = _mm512_setzero_si512();
-        // The instruction itself takes the low 52 bits of t_0.
-        let q = _mm512_madd52lo_epu64(zero, t[0], splat(NEG_INVERSE));
-        // t_0 + low(q·p_0) is t_0 rounded up to a multiple of 2^52, so what it carries is known
-        // without that product.
-        let carry = _mm512_srli_epi64::<LIMB>(_mm512_add_epi64(t[0], splat(MASK)));
+        let negative_inverse = splat(NEG_INVERSE);
+        let q = _mm512_madd52lo_epu64(negative_inverse, t[0], negative_inverse);
+        let carry = _mm512_srli_epi64::<LIMB>(t[0]);
         for j in 1..8 {
             t[j - 1] = _mm512_madd52lo_epu64(t[j], q, splat(P[j]));
         }
-        t[7] = zero;
+        t[7] = _mm512_setzero_si512();
         t[0] = _mm512_add_epi64(t[0], carry);
         q
     }
 }
 
-/// p's limbs in every lane.
+/// Accumulators of a product: 2^52 − 1 in each of the eight limbs that will be dropped.
 #[inline(always)]
-unsafe fn modulus() -> [__m512i; 8] {
+unsafe fn biased() -> [__m512i; 8] {
     // SAFETY: the caller has avx512f.
-    unsafe { constant(&P) }
+    unsafe { [splat(MASK); 8] }
 }
 
-/// M(a, b) = a·b/2^416 mod p.
-///
-/// An accumulator receives at most 4 halves below 2^52 in each of 8 steps, and a carry: it
-/// stays below 2^58.
-#[target_feature(enable = "avx512f,avx512ifma")]
-#[inline]
-fn multiply(a: &Fp8, b: &Fp8) -> Fp8 {
-    // SAFETY: the features are those of this function.
+/// One limb of a product: its low halves, the reduction, its high halves.
+#[inline(always)]
+unsafe fn step(t: &mut [__m512i; 8], a: __m512i, b: &Fp8) {
+    // SAFETY: the caller has avx512f and avx512ifma.
     unsafe {
-        let mut t = Fp8::zeros().0;
-        for a in a.0 {
-            add_low(&mut t, a, &b.0);
-            let q = reduce_low(&mut t);
-            add_high(&mut t, a, &b.0);
-            add_high(&mut t, q, &modulus());
-        }
-        Fp8(carry(t))
+        add_low(t, a, &b.0);
+        let q = reduce_low(t);
+        add_high(t, a, &b.0);
+        add_high(t, q, &constant(&P));
     }
 }
 
-/// (a·b + c·d)/2^416 mod p. The bound of [`multiply`] with 6 halves: below 2^58 as well.
+/// [`step`] for the sum of two products.
+#[inline(always)]
+unsafe fn step_both(t: &mut [__m512i; 8], a: __m512i, b: &Fp8, c: __m512i, d: &Fp8) {
+    // SAFETY: the caller has avx512f and avx512ifma.
+    unsafe {
+        add_low(t, a, &b.0);
+        add_low(t, c, &d.0);
+        let q = reduce_low(t);
+        add_high(t, a, &b.0);
+        add_high(t, c, &d.0);
+        add_high(t, q, &constant(&P));
+    }
+}
+
+/// M(a, b) = a·b/2^416 mod p, not carried.
+///
+/// An accumulator receives at most 4 halves below 2^52 in each of 8 steps, its bias and a carry:
+/// it stays below 2^58.
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline]
-fn multiply_both(a: &Fp8, b: &Fp8, c: &Fp8, d: &Fp8) -> Fp8 {
+fn multiply(a: &Fp8, b: &Fp8) -> [__m512i; 8] {
     // SAFETY: the features are those of this function.
     unsafe {
-        let mut t = Fp8::zeros().0;
-        for (a, c) in a.0.into_iter().zip(c.0) {
-            add_low(&mut t, a, &b.0);
-            add_low(&mut t, c, &d.0);
-            let q = reduce_low(&mut t);
-            add_high(&mut t, a, &b.0);
-            add_high(&mut t, c, &d.0);
-            add_high(&mut t, q, &modulus());
-        }
-        Fp8(carry(t))
+        let a = &a.0;
+        let mut t = biased();
+        step(&mut t, a[0], b);
+        step(&mut t, a[1], b);
+        step(&mut t, a[2], b);
+        step(&mut t, a[3], b);
+        step(&mut t, a[4], b);
+        step(&mut t, a[5], b);
+        step(&mut t, a[6], b);
+        step(&mut t, a[7], b);
+        t
+    }
+}
+
+/// (a·b + c·d)/2^416 mod p, not carried. The bound of [`multiply`] with 6 halves: below 2^58 as
+/// well. Not inlined: a product in Fp2 has two of them, an addition in G2 twelve.
+#[target_feature(enable = "avx512f,avx512ifma")]
+#[inline(never)]
+fn multiply_both(a: &Fp8, b: &Fp8, c: &Fp8, d: &Fp8) -> [__m512i; 8] {
+    // SAFETY: the features are those of this function.
+    unsafe {
+        let (a, c) = (&a.0, &c.0);
+        let mut t = biased();
+        step_both(&mut t, a[0], b, c[0], d);
+        step_both(&mut t, a[1], b, c[1], d);
+        step_both(&mut t, a[2], b, c[2], d);
+        step_both(&mut t, a[3], b, c[3], d);
+        step_both(&mut t, a[4], b, c[4], d);
+        step_both(&mut t, a[5], b, c[5], d);
+        step_both(&mut t, a[6], b, c[6], d);
+        step_both(&mut t, a[7], b, c[7], d);
+        t
     }
 }
 
@@ -619,6 +730,50 @@ mod tests {
     fn scaled_inverse(a: &[blst_fp; 8]) -> [blst_fp; 8] {
         // SAFETY: the features are those of this function.
         unsafe { Fp8::from_blst(a).inverse_scaled().to_blst() }
+    }
+
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn canonical_of(limbs: &[i64; 8]) -> [i64; 8] {
+        let mut out = [0; 8];
+        // SAFETY: the features are those of this function; a store writes 64 bytes.
+        unsafe {
+            let result = Fp8::canonical_from_estimate(constant(limbs));
+            for (out, limb) in out.iter_mut().zip(result.0) {
+                let mut lanes = [0_i64; 8];
+                _mm512_storeu_si512(lanes.as_mut_ptr().cast(), limb);
+                assert_eq!(lanes, [lanes[0]; 8]);
+                *out = lanes[0];
+            }
+        }
+        out
+    }
+
+    /// q·p + d for small d of both signs, and with limbs that still owe each other carries.
+    #[test]
+    fn estimates_next_to_multiples_of_the_modulus_are_put_right() {
+        if !supported() {
+            return;
+        }
+        for q in 0..4 {
+            for d in [-2, -1, 0, 1, 2, 1 << 51] {
+                if q == 0 && d < 0 {
+                    continue;
+                }
+                let mut limbs: [i64; 8] = std::array::from_fn(|j| MULTIPLES[j][q]);
+                limbs[0] += d;
+                let mut owing = limbs;
+                for j in 1..8 {
+                    owing[j - 1] += 50 << LIMB;
+                    owing[j] -= 50;
+                }
+                let mut expected = if d < 0 { P } else { [0; 8] };
+                expected[0] += d;
+                for given in [limbs, owing] {
+                    // SAFETY: the processor has the features.
+                    assert_eq!(unsafe { canonical_of(&given) }, expected, "{q}p + {d}");
+                }
+            }
+        }
     }
 
     #[test]

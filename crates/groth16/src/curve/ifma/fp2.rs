@@ -1,10 +1,9 @@
 //! Eight elements of Fp2 = Fp[i]/(i² + 1).
 
-use blst::{blst_fp2, blst_fp2_inverse};
 use blstrs::G2Affine;
 
-use super::fp::{Fp8, limbs_of_words, times_2_32};
-use super::{LANES, Lanes};
+use super::Lanes;
+use super::fp::{Fp8, limbs_of_words};
 use crate::avx512::{load_words, store_words};
 
 /// 64-bit words of a G2 point: x.c0, x.c1, y.c0, y.c1 of six words each.
@@ -89,10 +88,22 @@ impl Lanes for Fp2x8 {
         }
     }
 
+    #[inline(always)]
+    unsafe fn mul(&self, other: &Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe {
+            let Fp2x8 { c0, c1 } = self.mul_uncarried(other);
+            Fp2x8 {
+                c0: c0.carried(),
+                c1: c1.carried(),
+            }
+        }
+    }
+
     /// (a0·b0 − a1·b1, a0·b1 + a1·b0), each as two products with one reduction: as many
     /// multiplications as Karatsuba's three products with three, and smaller results.
     #[inline(always)]
-    unsafe fn mul(&self, other: &Self) -> Self {
+    unsafe fn mul_uncarried(&self, other: &Self) -> Self {
         // SAFETY: the caller's.
         unsafe {
             let negative = Fp8::zeros().sub_twice(&other.c1);
@@ -158,28 +169,24 @@ impl Lanes for Fp2x8 {
         }
     }
 
+    /// The conjugate over the norm. With N = (c0² + c1²)/2^416 and t = 2^800/N, M(c0, t) is
+    /// 2^800·c0/(c0² + c1²).
     unsafe fn inverse_scaled(&self) -> Self {
         // SAFETY: the caller's.
-        let (c0, c1) = unsafe { (self.c0.canonical().to_blst(), self.c1.canonical().to_blst()) };
-        let mut out = [(); 2].map(|()| c0);
-        for lane in 0..LANES {
-            let element = blst_fp2 {
-                fp: [c0[lane], c1[lane]],
-            };
-            let mut inverse = blst_fp2::default();
-            // SAFETY: two valid pointers to field elements, one read, one written.
-            unsafe { blst_fp2_inverse(&raw mut inverse, &element) };
-            // `blst` takes v for v/2^384: its inverse is 2^768/v, and 2^32 is missing.
-            out[0][lane] = times_2_32(&inverse.fp[0]);
-            out[1][lane] = times_2_32(&inverse.fp[1]);
-        }
-        // SAFETY: the caller's.
         unsafe {
+            let norm = self.c0.mul_both(&self.c0, &self.c1, &self.c1).carried();
+            let scaled = norm.inverse_scaled();
             Fp2x8 {
-                c0: Fp8::from_blst(&out[0]),
-                c1: Fp8::from_blst(&out[1]),
+                c0: self.c0.mul(&scaled),
+                c1: Fp8::zeros().sub_twice(&self.c1.mul(&scaled)),
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn maybe_exceptional(x1: &Self, x2: &Self, difference: &Self) -> bool {
+        // SAFETY: the caller's.
+        unsafe { Fp8::maybe_exceptional(&x1.c0, &x2.c0, &difference.c0) }
     }
 
     #[inline(always)]

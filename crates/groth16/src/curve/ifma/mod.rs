@@ -63,19 +63,24 @@ trait Lanes: Copy {
     unsafe fn one() -> Self;
     /// M(self, other), for other ≤ 2p (each coordinate).
     unsafe fn mul(&self, other: &Self) -> Self;
+    /// [`Self::mul`] whose limbs are left as they add up: for the two methods that take it.
+    unsafe fn mul_uncarried(&self, other: &Self) -> Self;
     /// self·2^32 as an integer, for self < 4p.
     unsafe fn shifted(&self) -> Self;
     /// self + other, which must stay below 4p.
     unsafe fn add(&self, other: &Self) -> Self;
     /// self − other + p, for other ≤ p.
     unsafe fn sub(&self, other: &Self) -> Self;
-    /// self − other + p, canonical, for self < 3p and other ≤ p.
+    /// self − other + p, canonical, for self < 3p, carried or not, and other ≤ p.
     unsafe fn sub_canonical(&self, other: &Self) -> Self;
-    /// self − other − another + 2p, canonical, for self < 2p and the others ≤ p.
+    /// self − other − another + 2p, canonical, for self < 2p, carried or not, and the others ≤ p.
     unsafe fn sub_both_canonical(&self, other: &Self, another: &Self) -> Self;
     /// 2^800/self in each lane that is not zero mod p, and 0 in the others.
     unsafe fn inverse_scaled(&self) -> Self;
 
+    /// False only if in no lane x₁ = x₂, x₁ = 0 or x₂ = 0; `difference` is x₂ − x₁ + p. Looks at
+    /// the lowest limbs alone, so a true answer is wrong with probability 2^−47.
+    unsafe fn maybe_exceptional(x1: &Self, x2: &Self, difference: &Self) -> bool;
     /// The lanes in which canonical elements are equal, as bits.
     unsafe fn equal(&self, other: &Self) -> u8;
     /// The lanes in which canonical elements are zero, as bits.
@@ -110,6 +115,10 @@ impl Exceptions {
 struct Pending<L> {
     /// P_{i−1}.
     prefix: L,
+    /// d_i.
+    denominator: L,
+    x1: L,
+    x2: L,
     exceptions: Exceptions,
 }
 
@@ -147,6 +156,9 @@ impl BlockAdd<G2Affine> for G2Adder {
 }
 
 /// Adds in groups of eight; the last group is filled up with identities on the side.
+///
+/// Every step of an addition waits for the one before. So two groups go side by side, each with
+/// its own chain of prefix products, and one fills the other's waiting times.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn add_block<L: Lanes>(pending: &mut Vec<Pending<L>>, left: &mut [L::Point], right: &[L::Point]) {
     assert_eq!(left.len(), right.len(), "pairs of points");
@@ -157,45 +169,66 @@ fn add_block<L: Lanes>(pending: &mut Vec<Pending<L>>, left: &mut [L::Point], rig
     let mut last_right = [identity; LANES];
     last[..rest.len()].copy_from_slice(rest);
     last_right[..rest.len()].copy_from_slice(rest_right);
-    let with_last = !rest.is_empty();
+    let (pairs, single) = whole.as_chunks_mut::<2>();
+    let (pairs_right, single_right) = whole_right.as_chunks::<2>();
 
     pending.clear();
-    // SAFETY: the features are those of this function; every pointer is to an array of eight
-    // points, borrowed for the call.
+    // SAFETY: the features are those of this function.
     unsafe {
-        let mut product = L::one();
-        for (left, right) in whole.iter().zip(whole_right) {
-            product = first_pass(pending, product, left, right);
+        let mut products = [L::one(); 2];
+        for (left, right) in pairs.iter().zip(pairs_right) {
+            for (product, (left, right)) in products.iter_mut().zip(left.iter().zip(right)) {
+                first_pass(pending, product, left, right);
+            }
         }
-        if with_last {
-            product = first_pass(pending, product, &last, &last_right);
+        if let ([left], [right]) = (&*single, single_right) {
+            first_pass(pending, &mut products[0], left, right);
         }
-        let mut inverse = product.inverse_scaled();
-        if with_last && let Some(group) = pending.pop() {
-            inverse = second_pass(&group, inverse, &mut last, &last_right);
+        if !rest.is_empty() {
+            first_pass(pending, &mut products[1], &last, &last_right);
         }
-        for ((left, right), group) in whole.iter_mut().zip(whole_right).zip(&*pending).rev() {
-            inverse = second_pass(group, inverse, left, right);
+
+        // 2^800/(M(P, P')) = 2^1216/(P·P'), and M of that with P' is 2^800/P.
+        let [mut even, mut odd] = products;
+        let both = even.mul(&odd).inverse_scaled();
+        (even, odd) = (both.mul(&odd), both.mul(&even));
+
+        let (paired, others) = pending.split_at(2 * pairs.len());
+        if let (false, [.., group]) = (rest.is_empty(), others) {
+            second_pass([group], [&mut odd], [&mut last], [&last_right]);
+        }
+        if let ([left], [right], [group, ..]) = (single, single_right, others) {
+            second_pass([group], [&mut even], [left], [right]);
+        }
+        let paired = paired.as_chunks::<2>().0;
+        for ((left, right), group) in pairs.iter_mut().zip(pairs_right).zip(paired).rev() {
+            let ([left0, left1], [right0, right1]) = (left, right);
+            second_pass(
+                [&group[0], &group[1]],
+                [&mut even, &mut odd],
+                [left0, left1],
+                [right0, right1],
+            );
         }
     }
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// Notes the product so far and the exceptions; returns the product with this group.
+/// Notes the product so far and the exceptions, and multiplies the product by this group.
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn first_pass<L: Lanes>(
     pending: &mut Vec<Pending<L>>,
-    product: L,
+    product: &mut L,
     left: &[L::Point; LANES],
     right: &[L::Point; LANES],
-) -> L {
+) {
     // SAFETY: the features are those of this function; both pointers are to eight points.
     unsafe {
         let (x1, x2) = (L::load_x(left.as_ptr()), L::load_x(right.as_ptr()));
         let mut denominator = x2.sub(&x1);
         let mut exceptions = Exceptions::default();
         // The identity has x = 0; so have two points of each curve, which `classify` knows.
-        if (x1.equal(&x2) | x1.zero() | x2.zero()) != 0 {
+        if L::maybe_exceptional(&x1, &x2, &denominator) {
             let (y1, y2) = (L::load_y(left.as_ptr()), L::load_y(right.as_ptr()));
             exceptions = classify(&x1, &y1, &x2, &y2);
             denominator = denominator.replaced(exceptions.tangent, &y1.add(&y1));
@@ -203,10 +236,13 @@ unsafe fn first_pass<L: Lanes>(
             denominator = denominator.replaced(skipped, &L::one());
         }
         pending.push(Pending {
-            prefix: product,
+            prefix: *product,
+            denominator,
+            x1,
+            x2,
             exceptions,
         });
-        product.mul(&denominator)
+        *product = product.mul(&denominator);
     }
 }
 
@@ -229,46 +265,63 @@ unsafe fn classify<L: Lanes>(x1: &L, y1: &L, x2: &L, y2: &L) -> Exceptions {
     }
 }
 
-/// left += right for one group, given T; returns the T of the group before.
+/// left += right for N independent groups, given the T of each, which becomes that of the group
+/// before in the same chain.
 #[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn second_pass<L: Lanes>(
-    group: &Pending<L>,
-    inverse: L,
-    left: &mut [L::Point; LANES],
-    right: &[L::Point; LANES],
-) -> L {
-    let exceptions = &group.exceptions;
+unsafe fn second_pass<L: Lanes, const N: usize>(
+    groups: [&Pending<L>; N],
+    inverses: [&mut L; N],
+    left: [&mut [L::Point; LANES]; N],
+    right: [&[L::Point; LANES]; N],
+) {
     // SAFETY: the features are those of this function; the pointers are to eight points each.
     unsafe {
-        let (x1, y1) = (L::load_x(left.as_ptr()), L::load_y(left.as_ptr()));
-        let (x2, y2) = (L::load_x(right.as_ptr()), L::load_y(right.as_ptr()));
-        let mut denominator = x2.sub(&x1);
-        let mut numerator = y2.sub(&y1);
-        if exceptions.any() {
-            if exceptions.tangent != 0 {
-                let square = x1.shifted().mul(&x1);
-                let triple = square.add(&square).add(&square);
-                numerator = numerator.replaced(exceptions.tangent, &triple);
-                denominator = denominator.replaced(exceptions.tangent, &y1.add(&y1));
+        let mut slopes = [L::zeros(); N];
+        for i in 0..N {
+            slopes[i] = inverses[i].mul(&groups[i].prefix);
+            *inverses[i] = inverses[i].mul(&groups[i].denominator);
+        }
+        let mut y1 = [L::zeros(); N];
+        for i in 0..N {
+            y1[i] = L::load_y(left[i].as_ptr());
+            let mut numerator = L::load_y(right[i].as_ptr()).sub(&y1[i]);
+            let tangent = groups[i].exceptions.tangent;
+            if tangent != 0 {
+                let square = groups[i].x1.shifted().mul(&groups[i].x1);
+                numerator = numerator.replaced(tangent, &square.add(&square).add(&square));
             }
-            let skipped = exceptions.take_right | exceptions.keep_left | exceptions.cancel;
-            denominator = denominator.replaced(skipped, &L::one());
+            slopes[i] = numerator.mul(&slopes[i]);
         }
-        let scaled = inverse.mul(&group.prefix);
-        let next = inverse.mul(&denominator);
-        let slope = numerator.mul(&scaled);
-        let slope_shifted = slope.shifted();
-        let mut x3 = slope_shifted.mul(&slope).sub_both_canonical(&x1, &x2);
-        let mut y3 = slope_shifted.mul(&x1.sub(&x3)).sub_canonical(&y1);
-        if exceptions.any() {
-            x3 = x3.replaced(exceptions.take_right, &x2);
-            y3 = y3.replaced(exceptions.take_right, &y2);
-            x3 = x3.replaced(exceptions.keep_left, &x1);
-            y3 = y3.replaced(exceptions.keep_left, &y1);
-            x3 = x3.replaced(exceptions.cancel, &L::zeros());
-            y3 = y3.replaced(exceptions.cancel, &L::zeros());
+        let mut x3 = [L::zeros(); N];
+        let mut shifted = [L::zeros(); N];
+        for i in 0..N {
+            shifted[i] = slopes[i].shifted();
+            let square = shifted[i].mul_uncarried(&slopes[i]);
+            x3[i] = square.sub_both_canonical(&groups[i].x1, &groups[i].x2);
         }
-        L::store(&x3, &y3, left.as_mut_ptr());
-        next
+        for i in 0..N {
+            let product = shifted[i].mul_uncarried(&groups[i].x1.sub(&x3[i]));
+            let mut y3 = product.sub_canonical(&y1[i]);
+            if groups[i].exceptions.any() {
+                let y2 = L::load_y(right[i].as_ptr());
+                replace_exceptions(groups[i], &y1[i], &y2, &mut x3[i], &mut y3);
+            }
+            L::store(&x3[i], &y3, left[i].as_mut_ptr());
+        }
+    }
+}
+
+/// Puts the results of the lanes that are copies or the identity.
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn replace_exceptions<L: Lanes>(group: &Pending<L>, y1: &L, y2: &L, x3: &mut L, y3: &mut L) {
+    let exceptions = &group.exceptions;
+    // SAFETY: the features are those of this function.
+    unsafe {
+        *x3 = x3.replaced(exceptions.take_right, &group.x2);
+        *y3 = y3.replaced(exceptions.take_right, y2);
+        *x3 = x3.replaced(exceptions.keep_left, &group.x1);
+        *y3 = y3.replaced(exceptions.keep_left, y1);
+        *x3 = x3.replaced(exceptions.cancel, &L::zeros());
+        *y3 = y3.replaced(exceptions.cancel, &L::zeros());
     }
 }
