@@ -754,12 +754,13 @@ mod tests {
         if !supported() {
             return;
         }
-        for q in 0..4 {
+        for q in 0..4_usize {
+            let multiple = MULTIPLES.map(|row| row[q]);
             for d in [-2, -1, 0, 1, 2, 1 << 51] {
                 if q == 0 && d < 0 {
                     continue;
                 }
-                let mut limbs: [i64; 8] = std::array::from_fn(|j| MULTIPLES[j][q]);
+                let mut limbs = multiple;
                 limbs[0] += d;
                 let mut owing = limbs;
                 for j in 1..8 {

@@ -267,6 +267,8 @@ unsafe fn classify<L: Lanes>(x1: &L, y1: &L, x2: &L, y2: &L) -> Exceptions {
 
 /// left += right for N independent groups, given the T of each, which becomes that of the group
 /// before in the same chain.
+// Clippy wants the arrays of exclusive references by reference, one more indirection.
+#[allow(clippy::needless_pass_by_value)]
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn second_pass<L: Lanes, const N: usize>(
     groups: [&Pending<L>; N],
