@@ -50,7 +50,7 @@ fn circuits(c: &mut Criterion) {
     }
     let bytes = std::fs::read(folder.join("porep-32g.r1cs")).expect("recorded");
     c.bench_function("porep-32g/load", |b| {
-        b.iter(|| CompiledCircuit::from_bytes(&bytes))
+        b.iter(|| CompiledCircuit::from_bytes(&bytes));
     });
 }
 

@@ -23,7 +23,7 @@ const CIRCUITS: [Option<&[u8]>; CircuitId::COUNT] = [
     circuit!(present "porep-8m"),
     circuit!(present "porep-512m"),
     circuit!(present "porep-32g"),
-    circuit!(absent "porep-64g"),
+    circuit!(present "porep-64g"),
     circuit!(present "snap-2k"),
     circuit!(present "snap-8m"),
     circuit!(present "snap-512m"),
