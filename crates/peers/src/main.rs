@@ -49,7 +49,7 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
-    /// Time the witness of a fixture's first partition.
+    /// Make the witness of a fixture's first partition natively and by synthesis.
     Witness {
         /// Circuit, such as porep-2k.
         circuit: CircuitId,

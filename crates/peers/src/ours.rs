@@ -1,14 +1,13 @@
-//! Our prover, called as the command line calls it, with the witness by synthesis.
+//! Our prover, called as the command line calls it.
 
 use std::{path::Path, sync::Arc, time::Instant};
 
 use anyhow::{Result, ensure};
-use filecoin::{CircuitId, Request, WitnessGenerator};
+use filecoin::{CircuitId, Request, WitnessGenerator, native::NativeWitness};
 use groth16::{
     Blinding, CpuBackend, PreparedVerifyingKey,
     key::{KeyCounts, ProvingKey},
 };
-use oracle::Oracle;
 use r1cs::CompiledCircuit;
 
 /// A circuit with its key, ready to prove.
@@ -51,14 +50,14 @@ impl Prover {
         &self.circuit
     }
 
-    /// Synthesises, proves and verifies one partition.
+    /// Makes the witness of one partition, proves and verifies it.
     ///
     /// # Errors
     /// The request does not fit the circuit, or the proof does not verify.
     pub fn prove(&self, request: &Request, partition: usize, blinding: Blinding) -> Result<Proven> {
         let start = Instant::now();
-        let witness = Oracle.witness(request, partition, &self.circuit)?;
-        let mut phases = vec![("synthesis".to_owned(), start.elapsed().as_secs_f64())];
+        let witness = NativeWitness.witness(request, partition, &self.circuit)?;
+        let mut phases = vec![("witness".to_owned(), start.elapsed().as_secs_f64())];
         let (proof, times) = groth16::prove(
             &self.backend,
             &self.circuit,

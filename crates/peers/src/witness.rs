@@ -1,8 +1,9 @@
-//! `peers witness`: how long a partition's witness takes.
+//! `peers witness`: a partition's witness, generated natively and by synthesis.
 
 use anyhow::{Context, Result, ensure};
-use filecoin::{CircuitId, WitnessGenerator};
+use filecoin::{CircuitId, Request, WitnessGenerator, native::NativeWitness};
 use oracle::Oracle;
+use r1cs::{CompiledCircuit, PackedWitness};
 use serde::Serialize;
 
 use crate::{
@@ -21,38 +22,62 @@ pub struct Witness {
     pub machine: String,
     /// How many runs the median is of.
     pub runs: usize,
+    /// By the native generator.
+    pub native: Cost,
     /// By synthesis through the reference crates, packed.
     pub synthesis: Cost,
+    /// Wall time of the synthesis over that of the native generator.
+    pub times_faster: f64,
     /// Bytes of the packed witness: inputs, bitmap and field elements.
     pub packed_bytes: usize,
 }
 
-/// Times the synthesis of a fixture's first partition.
+/// Times both generators on a fixture's first partition, in this process, one after the other.
 ///
 /// # Errors
-/// The fixture cannot be read or its witness not made.
+/// The fixture cannot be read, its witness not made, or the two witnesses differ.
 pub fn measure(id: CircuitId, fixture: &Fixture, runs: usize) -> Result<Witness> {
-    ensure!(runs > 0, "at least one run is needed");
     let circuit = id.compiled()?;
     let requests = fixture.requests()?;
     let request = requests.first().context("a fixture without requests")?;
-    let mut costs = Vec::with_capacity(runs);
-    let mut packed_bytes = 0;
-    for _ in 0..runs {
-        let meter = Meter::start()?;
-        let witness = Oracle.witness(request, 0, &circuit)?;
-        costs.push(meter.stop(Vec::new())?);
-        packed_bytes =
-            32 * (witness.inputs().len() + witness.dense().len()) + 8 * witness.bits().len();
-    }
+    // Native first: peak memory only grows.
+    let (native, witness) = time(&NativeWitness, request, &circuit, runs)?;
+    let (synthesis, other) = time(&Oracle, request, &circuit, runs)?;
+    ensure!(
+        witness == other,
+        "the native witness of {} is not the synthesised one",
+        fixture.name
+    );
+    let values = witness.inputs().len() + witness.dense().len();
     Ok(Witness {
         circuit: id.name(),
         fixture: fixture.name.clone(),
         machine: measure::machine(),
         runs,
-        synthesis: measure::median(costs).context("at least one run")?,
-        packed_bytes,
+        times_faster: synthesis.wall_s / native.wall_s,
+        native,
+        synthesis,
+        packed_bytes: 32 * values + 8 * witness.bits().len(),
     })
+}
+
+fn time(
+    generator: &dyn WitnessGenerator,
+    request: &Request,
+    circuit: &CompiledCircuit,
+    runs: usize,
+) -> Result<(Cost, PackedWitness)> {
+    // Once to warm up: the first call makes tables that later calls share.
+    let witness = generator.witness(request, 0, circuit)?;
+    let costs = (0..runs)
+        .map(|_| {
+            let meter = Meter::start()?;
+            generator.witness(request, 0, circuit)?;
+            meter.stop(Vec::new())
+        })
+        .collect::<Result<_>>()?;
+    let cost = measure::median(costs).context("at least one run is needed")?;
+    Ok((cost, witness))
 }
 
 impl Witness {
@@ -69,14 +94,19 @@ impl Witness {
             "witness {} of {}, {}, median of {}",
             self.circuit, self.fixture, self.machine, self.runs
         );
+        for (name, cost) in [("native", &self.native), ("synthesis", &self.synthesis)] {
+            println!(
+                "{name:<10} {:>8.3} s {:>8.2} core-seconds, peak memory so far {}",
+                cost.wall_s,
+                cost.core_s,
+                measure::bytes_text(cost.peak_bytes)
+            );
+        }
         println!(
-            "by synthesis through the reference crates: {:.2} s, {:.1} core-seconds, peak memory {}",
-            self.synthesis.wall_s,
-            self.synthesis.core_s,
-            measure::bytes_text(self.synthesis.peak_bytes)
+            "the native generator is {:.1} times faster",
+            self.times_faster
         );
         println!("packed: {}", measure::bytes_text(self.packed_bytes as u64));
-        println!("There is no native generator yet to compare it with.");
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use ff::PrimeField;
-use filecoin::{Request, WitnessGenerator};
+use filecoin::{Request, WitnessGenerator, native::NativeWitness};
 use oracle::Oracle;
 use peers::{
     fixtures::{self, WitnessMeta},
@@ -67,13 +67,16 @@ fn check(
     );
     assert_eq!(digest(plain.aux.iter()), meta.aux_sha256.0, "{what}: aux");
 
-    // The generator of the prover packs as it goes, or all at once; either way the same witness.
+    // The oracle packs as it goes, or all at once; either way the same witness.
     let packed = Oracle.witness(request, partition, circuit).unwrap();
     assert_eq!(
         packed,
         PackedWitness::from_assignment(circuit, &plain.inputs, &plain.aux).unwrap(),
         "{what}"
     );
+    let native = NativeWitness.witness(request, partition, circuit).unwrap();
+    assert!(native == packed, "{what}: the native witness differs");
+
     let unpacked: Vec<Fr> = (0..u32::try_from(plain.aux.len()).unwrap())
         .map(|index| packed.value(circuit, Variable::Aux(index)))
         .collect();
