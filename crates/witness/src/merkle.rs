@@ -8,9 +8,6 @@ use blstrs::Scalar as Fr;
 
 use crate::{Writer, field, poseidon, sha256};
 
-/// Children of a node in the base and sub-tree levels of Poseidon trees.
-pub const OCT: usize = 8;
-
 /// Inserts `node` at position `index` of 8 (`insert_8`). Appends two bits and 20 elements and
 /// returns the children in order.
 pub fn insert_8(node: Fr, index: usize, siblings: &[Fr; 7], writer: &mut Writer<'_>) -> [Fr; 8] {
