@@ -1,0 +1,256 @@
+//! The command line: every command, argument and option, and nothing else.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 done; 1 the proof does not verify; 2 usage; 3 bad input;
+4 parameters missing, wrong or corrupt; 5 resources (memory, disk, threads,
+device); 6 internal error.";
+
+/// `cuzk`: Groth16 proofs of Filecoin sectors.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cuzk",
+    version,
+    about = "Make and verify the Groth16 proofs of Filecoin sectors",
+    after_help = AFTER_HELP,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// Options every command takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command takes, before or after its name.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Print one JSON document on stdout, also for errors
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// No progress, no tables: only the result
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// CPU threads to use (default: all)
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Folder for what cuzk remembers and for test keys; safe to delete
+    #[arg(long, global = true, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+    /// Configuration file (default: /data/zk/cuzk.toml if it exists)
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check a request's vanilla proof, prove it, verify the proof, write it
+    Prove(ProveArgs),
+    /// Verify a proof against the request it was made for
+    Verify(VerifyArgs),
+    /// Look into request files
+    #[command(subcommand)]
+    Request(RequestCommand),
+    /// The circuits built into this program
+    #[command(subcommand)]
+    Circuit(CircuitCommand),
+    /// Parameter files: the proving and verifying keys
+    #[command(subcommand)]
+    Params(ParamsCommand),
+    /// Prove and verify a bundled real 2 KiB sector, with test keys made here
+    Demo(DemoArgs),
+}
+
+/// Where a request comes from and whose sector it is.
+#[derive(Debug, Args)]
+pub struct RequestArgs {
+    /// Request file, `-` for stdin: C2 input envelope, phase-1 output, or a
+    /// SubmitProofRequest as JSON; plain, gzip or zstd
+    pub request: PathBuf,
+    /// The miner, for requests that do not name it: f01000, t01000 or 1000
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_miner)]
+    pub miner: Option<u64>,
+    /// The sector number, for requests that do not name it
+    #[arg(long, value_name = "N")]
+    pub sector: Option<u64>,
+}
+
+/// Which keys may be used.
+#[derive(Debug, Args)]
+pub struct KeyArgs {
+    /// Folder of the parameter files, the only one searched (default: see docs/cli.md)
+    #[arg(long, value_name = "DIR")]
+    pub params: Option<PathBuf>,
+    /// Accept test keys: anyone could forge a proof for them
+    #[arg(long)]
+    pub allow_test_keys: bool,
+}
+
+/// Arguments of `cuzk prove`.
+#[derive(Debug, Args)]
+pub struct ProveArgs {
+    /// The request.
+    #[command(flatten)]
+    pub request: RequestArgs,
+    /// The keys.
+    #[command(flatten)]
+    pub keys: KeyArgs,
+    /// Write the proof bytes here, replacing the file; `-` for stdout
+    /// (default: print them as hex)
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// What proves
+    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    pub device: Device,
+    /// Non-interactive PoRep: write each partition's proof into the folder
+    /// given by --out, without the aggregate the chain asks for
+    #[arg(long, requires = "out")]
+    pub partitions_only: bool,
+}
+
+/// Arguments of `cuzk verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The request.
+    #[command(flatten)]
+    pub request: RequestArgs,
+    /// The keys.
+    #[command(flatten)]
+    pub keys: KeyArgs,
+    /// The proof: its bytes or their hex, `-` for stdin; with
+    /// --partitions-only the folder that `prove` wrote
+    #[arg(long, value_name = "FILE")]
+    pub proof: PathBuf,
+    /// Non-interactive PoRep: verify the partitions' proofs one by one
+    #[arg(long)]
+    pub partitions_only: bool,
+}
+
+/// `cuzk request …`.
+#[derive(Debug, Subcommand)]
+pub enum RequestCommand {
+    /// Say what is in a request, in words
+    Show {
+        /// Request file, `-` for stdin
+        file: PathBuf,
+    },
+}
+
+/// `cuzk circuit …`.
+#[derive(Debug, Subcommand)]
+pub enum CircuitCommand {
+    /// A table of all circuits
+    List,
+    /// One circuit: counts, density, bits, templates, key sizes
+    Show {
+        /// Circuit name, such as porep-32g
+        name: String,
+    },
+}
+
+/// `cuzk params …`.
+#[derive(Debug, Subcommand)]
+pub enum ParamsCommand {
+    /// What parameter files there are, and where they are looked for
+    List {
+        /// Folder to look in, the only one (default: see docs/cli.md)
+        #[arg(long, value_name = "DIR")]
+        params: Option<PathBuf>,
+    },
+    /// Read parameter files through, and check digest, layout and points
+    Check {
+        /// Circuit names (default: every one of which a file is found)
+        names: Vec<String>,
+        /// Folder of the files, the only one searched
+        #[arg(long, value_name = "DIR")]
+        params: Option<PathBuf>,
+    },
+    /// Make keys for tests: anyone could forge a proof for them
+    Generate {
+        /// Circuit name, such as porep-2k
+        name: String,
+        /// Say that these are test keys (there are no others to be made here)
+        #[arg(long, required = true)]
+        test: bool,
+        /// Seed: the same one gives the same files
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        seed: u64,
+        /// Folder to write to (default: test-keys in the cache folder)
+        #[arg(long, value_name = "DIR")]
+        params: Option<PathBuf>,
+    },
+}
+
+/// Arguments of `cuzk demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Write the proof bytes here
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// What proves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Device {
+    /// The best there is, and say which
+    Auto,
+    /// The CPU
+    Cpu,
+    /// A GPU
+    Gpu,
+}
+
+/// Reads a miner's ID address (`f01000`, `t01000`) or bare actor number.
+///
+/// # Errors
+/// The text that clap prints, when it is neither.
+pub fn parse_miner(text: &str) -> Result<u64, String> {
+    let digits = text
+        .strip_prefix("f0")
+        .or_else(|| text.strip_prefix("t0"))
+        .unwrap_or(text);
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    plain
+        .then(|| digits.parse().ok())
+        .flatten()
+        .ok_or_else(|| "expected an ID address such as f01000 or t01000, or the number 1000".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn miners_in_every_spelling() {
+        for text in ["f01000", "t01000", "1000"] {
+            assert_eq!(parse_miner(text), Ok(1000));
+        }
+        assert_eq!(parse_miner("f00"), Ok(0));
+        assert_eq!(parse_miner(&u64::MAX.to_string()), Ok(u64::MAX));
+        for text in [
+            "",
+            "f",
+            "f0",
+            "f1abc",
+            "f0-1",
+            "+5",
+            " 5",
+            "18446744073709551616",
+            "0x10",
+        ] {
+            assert!(parse_miner(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! One module per command.
+
+pub mod circuit;
+pub mod demo;
+pub mod params;
+pub mod prove;
+pub mod request;
+pub mod verify;

@@ -1,0 +1,23 @@
+//! `cuzk params list`, `check` and `generate`: parameter files.
+
+mod check;
+pub mod generate;
+mod list;
+
+use crate::Context;
+use crate::cli::ParamsCommand;
+use crate::failure::Failure;
+
+/// Runs the command.
+pub fn run(context: &Context, command: &ParamsCommand) -> Result<(), Failure> {
+    match command {
+        ParamsCommand::List { params } => list::run(context, params.as_deref()),
+        ParamsCommand::Check { names, params } => check::run(context, names, params.as_deref()),
+        ParamsCommand::Generate {
+            name,
+            test: _,
+            seed,
+            params,
+        } => generate::run(context, name, *seed, params.as_deref()),
+    }
+}
