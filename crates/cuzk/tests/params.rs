@@ -1,0 +1,629 @@
+//! Parameter files: making, listing, checking them, and refusing every broken one with exit 4.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use common::{Ran, cuzk, file_in, request, run, test_keys, write_json};
+use serde_json::Value;
+
+const CIRCUIT: &str = "wpost-2k";
+
+/// Bytes of a verifying key before its input points.
+const VK_FIXED: u64 = 868;
+
+/// A private copy of the test keys of wpost-2k.
+fn copy_of_keys() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(test_keys(CIRCUIT)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
+    }
+    dir
+}
+
+fn check(folder: &Path) -> Ran {
+    run([
+        "params",
+        "check",
+        CIRCUIT,
+        "--json",
+        "--params",
+        folder.to_str().unwrap(),
+    ])
+}
+
+/// Byte offset of the first point of h in the parameter file of wpost-2k (23 inputs).
+const H: u64 = VK_FIXED + 23 * 96 + 4;
+
+fn write_at(file: &Path, offset: u64, bytes: &[u8]) {
+    OpenOptions::new()
+        .write(true)
+        .open(file)
+        .unwrap()
+        .write_all_at(bytes, offset)
+        .unwrap();
+}
+
+fn flip(file: &Path, offset: u64) {
+    let handle = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(file)
+        .unwrap();
+    let mut byte = [0];
+    handle.read_exact_at(&mut byte, offset).unwrap();
+    handle.write_all_at(&[byte[0] ^ 1], offset).unwrap();
+}
+
+fn resize(file: &Path, change: impl Fn(u64) -> u64) {
+    let handle = OpenOptions::new().write(true).open(file).unwrap();
+    handle
+        .set_len(change(handle.metadata().unwrap().len()))
+        .unwrap();
+}
+
+/// Makes the side file agree with the changed files, as someone would who edits both.
+fn adjust_side_file(folder: &Path) {
+    let side = file_in(folder, ".test-key.json");
+    let mut text = fs::read_to_string(&side).unwrap();
+    let cause = prove(folder).1;
+    let found = cause
+        .split("its digest is ")
+        .nth(1)
+        .unwrap()
+        .split(',')
+        .next()
+        .unwrap()
+        .to_owned();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    text = text.replace(value["params_digest"].as_str().unwrap(), &found);
+    fs::write(&side, text).unwrap();
+}
+
+/// Proves with the keys in `folder`: the error's code and everything it says.
+fn prove(folder: &Path) -> (String, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = write_json(
+        dir.path(),
+        "request.json",
+        &request("2KiB/window-post-1-sector"),
+    );
+    let out = dir.path().join("proof");
+    let ran = Ran::from(
+        cuzk()
+            .arg("prove")
+            .arg(&file)
+            .args(["--json", "--allow-test-keys", "--params"])
+            .arg(folder)
+            .arg("--out")
+            .arg(&out)
+            .output()
+            .unwrap(),
+    );
+    assert!(!out.exists(), "a proof with broken keys: {ran:#?}");
+    error(&ran)
+}
+
+/// Verifies some proof with the keys in `folder`.
+fn verify(folder: &Path) -> (String, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = write_json(
+        dir.path(),
+        "request.json",
+        &request("2KiB/window-post-1-sector"),
+    );
+    let proof = dir.path().join("proof");
+    fs::write(&proof, [0; 192]).unwrap();
+    let ran = Ran::from(
+        cuzk()
+            .arg("verify")
+            .arg(&file)
+            .args(["--json", "--allow-test-keys", "--params"])
+            .arg(folder)
+            .arg("--proof")
+            .arg(&proof)
+            .output()
+            .unwrap(),
+    );
+    error(&ran)
+}
+
+fn error(ran: &Ran) -> (String, String) {
+    assert_eq!(ran.code, Some(4), "{ran:#?}");
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let error = &document["error"];
+    assert_eq!(error["exit_code"], 4);
+    assert!(
+        error["remedy"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
+        "{document:#}"
+    );
+    let causes = error["causes"].as_array().unwrap().iter();
+    let mut said = error["message"].as_str().unwrap().to_owned();
+    causes.for_each(|cause| said += &format!("\n{}", cause.as_str().unwrap()));
+    (error["code"].as_str().unwrap().to_owned(), said)
+}
+
+/// What is done to the key's folder, the code that follows, and words that the error must say.
+type Case = (
+    &'static str,
+    fn(&Path),
+    &'static str,
+    &'static [&'static str],
+);
+
+fn params(folder: &Path) -> PathBuf {
+    file_in(folder, ".params")
+}
+
+fn vk(folder: &Path) -> PathBuf {
+    file_in(folder, ".vk")
+}
+
+fn other_circuit(extension: &str) -> PathBuf {
+    file_in(&test_keys("winning-2k"), extension)
+}
+
+fn copy_over(from: &Path, to: &Path) {
+    fs::copy(from, to).unwrap();
+}
+
+const PARAMS_CASES: &[Case] = &[
+    (
+        "no files at all",
+        |d| fs::remove_dir_all(d).unwrap(),
+        "PARAMS_MISSING",
+        &[".params", "bytes", "digest", "folders"],
+    ),
+    (
+        "only the .vk",
+        |d| fs::remove_file(params(d)).unwrap(),
+        "PARAMS_MISSING",
+        &[".params"],
+    ),
+    (
+        "empty",
+        |d| fs::write(params(d), []).unwrap(),
+        "PARAMS_CORRUPT",
+        &[".params", "empty"],
+    ),
+    (
+        "text",
+        |d| fs::write(params(d), "Not Found\n".repeat(200)).unwrap(),
+        "PARAMS_CORRUPT",
+        &[".params"],
+    ),
+    (
+        "short text",
+        |d| fs::write(params(d), "404\n").unwrap(),
+        "PARAMS_CORRUPT",
+        &["4 bytes"],
+    ),
+    (
+        "one byte short",
+        |d| resize(&params(d), |n| n - 1),
+        "PARAMS_CORRUPT",
+        &["cut short"],
+    ),
+    (
+        "half of it",
+        |d| resize(&params(d), |n| n / 2),
+        "PARAMS_CORRUPT",
+        &["cut short"],
+    ),
+    (
+        "only the fixed head",
+        |d| resize(&params(d), |_| VK_FIXED),
+        "PARAMS_CORRUPT",
+        &["ic"],
+    ),
+    (
+        "one byte more",
+        |d| resize(&params(d), |n| n + 1),
+        "PARAMS_CORRUPT",
+        &["1 bytes follow"],
+    ),
+    (
+        "a hole of zeros behind it",
+        |d| resize(&params(d), |n| n + (1 << 40)),
+        "PARAMS_CORRUPT",
+        &["follow"],
+    ),
+    (
+        "more inputs",
+        |d| write_at(&params(d), VK_FIXED - 4, &24u32.to_be_bytes()),
+        "PARAMS_OTHER_CIRCUIT",
+        &["ic", "24", "23"],
+    ),
+    (
+        "billions of inputs",
+        |d| write_at(&params(d), VK_FIXED - 4, &[0xff; 4]),
+        "PARAMS_CORRUPT",
+        &["ic", "4294967295"],
+    ),
+    (
+        "one point of h less",
+        |d| write_at(&params(d), H - 4, &32766u32.to_be_bytes()),
+        "PARAMS_OTHER_CIRCUIT",
+        &["h", "32766"],
+    ),
+    (
+        "billions of points",
+        |d| write_at(&params(d), H - 4, &[0xff; 4]),
+        "PARAMS_CORRUPT",
+        &["h", "4294967295"],
+    ),
+    (
+        "another circuit's",
+        |d| copy_over(&other_circuit(".params"), &params(d)),
+        "PARAMS_OTHER_CIRCUIT",
+        &["another circuit"],
+    ),
+    (
+        "a flipped byte in alpha",
+        |d| flip(&params(d), 40),
+        "PARAMS_CORRUPT",
+        &["alpha_g1"],
+    ),
+    (
+        "a flipped byte in an input's point",
+        |d| flip(&params(d), VK_FIXED + 50),
+        "PARAMS_CORRUPT",
+        &["ic"],
+    ),
+    (
+        "a flipped byte in h",
+        |d| flip(&params(d), H + 96 * 77 + 30),
+        "TEST_KEY_MISMATCH",
+        &["digest"],
+    ),
+    (
+        "a flipped byte in h, side file adjusted",
+        |d| {
+            flip(&params(d), H + 96 * 77 + 30);
+            adjust_side_file(d);
+        },
+        "PARAMS_CORRUPT",
+        &["point 77", "section h"],
+    ),
+    (
+        "a point at infinity, side file adjusted",
+        |d| {
+            let mut infinity = [0; 96];
+            infinity[0] = 0x40;
+            write_at(&params(d), H + 96 * 5, &infinity);
+            adjust_side_file(d);
+        },
+        "PARAMS_CORRUPT",
+        &["point 5", "section h"],
+    ),
+    (
+        "no side file",
+        |d| fs::remove_file(file_in(d, ".test-key.json")).unwrap(),
+        "PARAMS_UNTRUSTED",
+        &["digest", "test-key.json"],
+    ),
+    (
+        "a side file that is no JSON",
+        |d| fs::write(file_in(d, ".test-key.json"), "{").unwrap(),
+        "PARAMS_CORRUPT",
+        &["test-key.json"],
+    ),
+    (
+        "another circuit's side file",
+        |d| {
+            copy_over(
+                &other_circuit(".test-key.json"),
+                &file_in(d, ".test-key.json"),
+            );
+        },
+        "TEST_KEY_MISMATCH",
+        &["winning-2k"],
+    ),
+    (
+        "another key's .vk beside it",
+        |d| copy_over(&other_circuit(".vk"), &vk(d)),
+        "PARAMS_PAIR_MISMATCH",
+        &[".vk", ".params"],
+    ),
+    (
+        "a folder of that name",
+        |d| {
+            let path = params(d);
+            fs::remove_file(&path).unwrap();
+            fs::create_dir(path).unwrap();
+        },
+        "PARAMS_CORRUPT",
+        &["regular file"],
+    ),
+];
+
+#[test]
+fn broken_parameter_files_are_refused_by_prove_and_by_check() {
+    for &(name, breakage, code, words) in PARAMS_CASES {
+        let dir = copy_of_keys();
+        breakage(dir.path());
+        let (found, said) = prove(dir.path());
+        assert_eq!(found, code, "{name}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{name}: no {word:?} in {said}");
+        }
+        let ran = check(dir.path());
+        assert_eq!(ran.code, Some(4), "{name}: {ran:#?}");
+        let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(
+            document["keys"][0]["error"]["code"], code,
+            "{name}: {document:#}"
+        );
+    }
+}
+
+const VK_CASES: &[Case] = &[
+    (
+        "missing",
+        |d| fs::remove_file(vk(d)).unwrap(),
+        "PARAMS_MISSING",
+        &[".vk"],
+    ),
+    (
+        "empty",
+        |d| fs::write(vk(d), []).unwrap(),
+        "PARAMS_CORRUPT",
+        &[".vk", "empty"],
+    ),
+    (
+        "text",
+        |d| fs::write(vk(d), "<html>".repeat(1000)).unwrap(),
+        "PARAMS_CORRUPT",
+        &[".vk"],
+    ),
+    (
+        "one byte short",
+        |d| resize(&vk(d), |n| n - 1),
+        "PARAMS_CORRUPT",
+        &[".vk"],
+    ),
+    (
+        "one byte more",
+        |d| resize(&vk(d), |n| n + 1),
+        "PARAMS_CORRUPT",
+        &[".vk"],
+    ),
+    (
+        "another circuit's",
+        |d| copy_over(&other_circuit(".vk"), &vk(d)),
+        "PARAMS_OTHER_CIRCUIT",
+        &["ic"],
+    ),
+    (
+        "a flipped byte",
+        |d| flip(&vk(d), 100),
+        "PARAMS_CORRUPT",
+        &["beta_g1"],
+    ),
+    (
+        "no side file",
+        |d| fs::remove_file(file_in(d, ".test-key.json")).unwrap(),
+        "PARAMS_UNTRUSTED",
+        &[".vk"],
+    ),
+];
+
+#[test]
+fn broken_verifying_keys_are_refused_by_verify() {
+    for &(name, breakage, code, words) in VK_CASES {
+        let dir = copy_of_keys();
+        breakage(dir.path());
+        let (found, said) = verify(dir.path());
+        assert_eq!(found, code, "{name}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{name}: no {word:?} in {said}");
+        }
+    }
+}
+
+#[test]
+fn test_keys_need_permission() {
+    let keys = test_keys(CIRCUIT);
+    let dir = tempfile::tempdir().unwrap();
+    let file = write_json(
+        dir.path(),
+        "request.json",
+        &request("2KiB/window-post-1-sector"),
+    );
+    let prove = [
+        "prove".as_ref(),
+        file.as_os_str(),
+        "--params".as_ref(),
+        keys.as_os_str(),
+    ];
+    run(prove).fails(4, &["test key", "--allow-test-keys", "srs.allow_test_keys"]);
+    let proof = dir.path().join("proof");
+    fs::write(&proof, [0; 192]).unwrap();
+    let verify = [
+        "verify".as_ref(),
+        file.as_os_str(),
+        "--params".as_ref(),
+        keys.as_os_str(),
+        "--proof".as_ref(),
+        proof.as_os_str(),
+    ];
+    run(verify).fails(4, &["test key"]);
+
+    // The configuration may allow them.
+    let config = dir.path().join("cuzk.toml");
+    fs::write(
+        &config,
+        format!(
+            "[srs]\nallow_test_keys = true\nparam_cache = {:?}\n",
+            keys.to_str().unwrap()
+        ),
+    )
+    .unwrap();
+    let ran = run([
+        "prove".as_ref(),
+        file.as_os_str(),
+        "--config".as_ref(),
+        config.as_os_str(),
+    ]);
+    assert!(
+        ran.ok().contains("test key: anyone could forge this"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn missing_parameters_tell_everything_needed_to_get_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = write_json(
+        dir.path(),
+        "request.json",
+        &request("2KiB/window-post-1-sector"),
+    );
+    let ran = Ran::from(
+        cuzk()
+            .arg("prove")
+            .arg(&file)
+            .env("FIL_PROOFS_PARAMETER_CACHE", dir.path().join("elsewhere"))
+            .output()
+            .unwrap(),
+    );
+    ran.fails(
+        4,
+        &[
+            "v28-proof-of-spacetime-fallback-merkletree-poseidon_hasher-8-0-0-0170db1f394b35d995252228ee359194b13199d259380541dc529fb0099096b0.params",
+            "7610b9f82bfc88405b7a832b651ce2f6",
+            "wpost-2k",
+            "elsewhere",
+            "/var/tmp/filecoin-proof-parameters",
+            "fetch-params",
+        ],
+    );
+}
+
+#[test]
+fn generation_is_deterministic_and_overwrites_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let generate = |seed: &str, name: &str| {
+        let folder = dir.path().join(name);
+        run([
+            "params",
+            "generate",
+            CIRCUIT,
+            "--test",
+            "--seed",
+            seed,
+            "--params",
+            folder.to_str().unwrap(),
+        ])
+    };
+    let ran = generate("0", "a");
+    assert!(ran.ok().contains("test key"), "{ran:#?}");
+    assert_eq!(ran.stderr, "", "no progress where there is no terminal");
+    generate("1", "b").ok();
+    let read = |folder: &Path| fs::read(params(folder)).unwrap();
+    let keys = read(&dir.path().join("a"));
+    assert!(
+        keys == read(&test_keys(CIRCUIT)),
+        "the same seed gives the same file"
+    );
+    assert!(
+        keys != read(&dir.path().join("b")),
+        "another seed gives another file"
+    );
+
+    generate("2", "a").fails(4, &[".params", "exists"]);
+    assert!(keys == read(&dir.path().join("a")));
+    assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 3);
+}
+
+#[test]
+fn test_keys_are_not_made_where_production_keys_live() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = Ran::from(
+        cuzk()
+            .args(["params", "generate", CIRCUIT, "--test", "--params"])
+            .arg(dir.path())
+            .env("FIL_PROOFS_PARAMETER_CACHE", dir.path())
+            .output()
+            .unwrap(),
+    );
+    ran.fails(2, &["production"]);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn list_and_check_say_what_there_is() {
+    let keys = test_keys(CIRCUIT);
+    let list = run(["params", "list", "--params", keys.to_str().unwrap()]);
+    assert!(
+        list.ok().contains("wpost-2k") && list.stdout.contains("test key"),
+        "{list:#?}"
+    );
+    let document = run([
+        "params",
+        "list",
+        "--json",
+        "--params",
+        keys.to_str().unwrap(),
+    ])
+    .json();
+    assert_eq!(document["schema"], "cuzk.params-list/1");
+    let key = &document["keys"][0];
+    assert_eq!(key["circuit"], "wpost-2k");
+    assert_eq!(key["test_key"], true);
+    assert_eq!(key["params"]["bytes"], key["params"]["expected_bytes"]);
+    assert_eq!(key["vk"]["bytes"], VK_FIXED + 23 * 96);
+
+    let document = check(&keys).json();
+    assert_eq!(document["schema"], "cuzk.params-check/1");
+    assert_eq!(document["keys"][0]["files"][0]["seed"], 0);
+    assert_eq!(
+        document["keys"][0]["files"][1]["notice"],
+        "test key: anyone could forge this"
+    );
+    let text = run(["params", "check", "--params", keys.to_str().unwrap()]);
+    assert_eq!(text.ok().lines().count(), 2, "{text:#?}");
+
+    let nothing = tempfile::tempdir().unwrap();
+    let folder = nothing.path().to_str().unwrap();
+    assert!(
+        run(["params", "list", "--params", folder])
+            .ok()
+            .contains("no parameter files")
+    );
+    run(["params", "check", "--params", folder]).fails(4, &[folder]);
+}
+
+#[test]
+fn a_config_folder_is_searched_before_the_environment() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("cuzk.toml");
+    fs::write(&config, "[srs]\nparam_cache = \"/first\"\n").unwrap();
+    let document = Ran::from(
+        cuzk()
+            .args(["params", "list", "--json", "--config"])
+            .arg(&config)
+            .env("FIL_PROOFS_PARAMETER_CACHE", "/second")
+            .output()
+            .unwrap(),
+    )
+    .json();
+    let folders: Vec<&str> = document["folders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f.as_str().unwrap())
+        .collect();
+    assert_eq!(
+        folders[..3],
+        ["/first", "/second", "/var/tmp/filecoin-proof-parameters"]
+    );
+    assert!(folders[3].ends_with("test-keys"));
+}
