@@ -35,11 +35,13 @@ pub fn parse(name: &str) -> Result<CircuitId, Failure> {
 }
 
 fn list(context: &Context) -> Result<(), Failure> {
-    let ids: Vec<CircuitId> = CircuitId::all().collect();
-    let circuits = ids
+    let (present, absent): (Vec<CircuitId>, Vec<CircuitId>) =
+        CircuitId::all().partition(|id| id.compiled_bytes().is_ok());
+    let circuits = present
         .par_iter()
         .map(|&id| Ok(CircuitDocument::new(id, &*id.compiled()?)))
         .collect::<Result<Vec<_>, Failure>>()?;
+    let absent: Vec<&str> = absent.into_iter().map(CircuitId::name).collect();
     let mut table = Table::new(&[
         ("circuit", Align::Left),
         ("constraints", Align::Right),
@@ -62,13 +64,16 @@ fn list(context: &Context) -> Result<(), Failure> {
             table::bytes(c.files.params_bytes),
         ]);
     }
-    context.output.show(
-        &ListDocument {
-            schema: "cuzk.circuit-list/1",
-            circuits,
-        },
-        &table.render(),
-    )
+    let mut text = table.render();
+    for name in &absent {
+        text.push_str(&format!("{name} is not in this build\n"));
+    }
+    let document = ListDocument {
+        schema: "cuzk.circuit-list/1",
+        circuits,
+        absent,
+    };
+    context.output.show(&document, &text)
 }
 
 fn show(context: &Context, name: &str) -> Result<(), Failure> {
@@ -89,6 +94,7 @@ fn show(context: &Context, name: &str) -> Result<(), Failure> {
 struct ListDocument {
     schema: &'static str,
     circuits: Vec<CircuitDocument>,
+    absent: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
