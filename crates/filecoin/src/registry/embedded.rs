@@ -28,7 +28,7 @@ const CIRCUITS: [Option<&[u8]>; CircuitId::COUNT] = [
     circuit!(present "snap-8m"),
     circuit!(present "snap-512m"),
     circuit!(present "snap-32g"),
-    circuit!(absent "snap-64g"),
+    circuit!(present "snap-64g"),
     circuit!(present "wpost-2k"),
     circuit!(present "wpost-8m"),
     circuit!(present "wpost-512m"),
