@@ -8,5 +8,7 @@
 pub mod corpus;
 pub mod fixtures;
 pub mod fuzz;
+#[cfg(test)]
+pub(crate) mod golden;
 pub mod sectors;
 pub mod synthetic;

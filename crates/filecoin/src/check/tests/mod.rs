@@ -205,3 +205,43 @@ fn flip_vanilla_bytes(fixture: &Fixture) {
     }
     assert!(noticed > 90);
 }
+
+/// Flips the lowest bit of number `wanted` (in document order) of a JSON value; counts the numbers.
+fn flip_number(value: &mut serde_json::Value, wanted: usize, seen: &mut usize) {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) => {
+            if *seen == wanted {
+                let flipped = number.as_u64().unwrap() ^ 1;
+                *value = Value::from(flipped);
+            }
+            *seen += 1;
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| flip_number(item, wanted, seen)),
+        Value::Object(fields) => {
+            fields
+                .values_mut()
+                .for_each(|field| flip_number(field, wanted, seen));
+        }
+        _ => (),
+    }
+}
+
+/// The same for the JSON of a PoRep: any number in it, bytes and indices alike.
+#[test]
+fn no_flipped_number_of_a_phase_1_output_goes_unnoticed() {
+    let fixture = fixtures::fixture("2KiB/porep-v1_1-b");
+    let original: serde_json::Value = serde_json::from_slice(&fixture.read("c1.json")).unwrap();
+    let mut numbers = 0;
+    flip_number(&mut original.clone(), usize::MAX, &mut numbers);
+    assert!(numbers > 20_000, "{numbers}");
+    for wanted in (0..numbers).step_by(127) {
+        let mut damaged = original.clone();
+        flip_number(&mut damaged, wanted, &mut 0);
+        let decoded = Request::decode(damaged.to_string().as_bytes(), fixture.hints());
+        let outcome = decoded.and_then(|decoded| check(&decoded.request, &()));
+        assert!(outcome.is_err(), "number {wanted} of {numbers}");
+    }
+}
