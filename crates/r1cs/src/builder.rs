@@ -172,13 +172,13 @@ impl Builder {
             inputs: self.now.input as usize,
             aux: self.now.aux as usize,
         };
-        CompiledCircuit::from_parts(
+        Ok(CompiledCircuit::from_parts(
             shape,
             self.interner.finish(),
             self.compiler.templates,
             self.compiler.calls,
             self.compiler.arguments,
-        )
+        ))
     }
 
     /// `count + 1`, or an error kept and the count unchanged.

@@ -33,14 +33,14 @@ impl CompiledCircuit {
         templates: Vec<Template>,
         calls: Vec<Call>,
         arguments: Vec<u32>,
-    ) -> Result<Self, Error> {
+    ) -> Self {
         let (layout, density) = rayon::join(
             || Layout::new(shape, &templates, &calls),
             || Density::new(shape, &templates, &calls, &arguments),
         );
         let statistics =
             Statistics::new(shape, &density, &dictionary, &templates, &calls, &arguments);
-        Ok(Self {
+        Self {
             shape,
             dictionary,
             templates,
@@ -51,7 +51,7 @@ impl CompiledCircuit {
             statistics,
             digest: OnceLock::new(),
             plan: OnceLock::new(),
-        })
+        }
     }
 
     /// Reads the file form (`format.rs` describes it).

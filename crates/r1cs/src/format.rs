@@ -217,7 +217,7 @@ fn read_payload(payload: &[u8]) -> Result<CompiledCircuit, Error> {
     check_rules(&mut templates, &dictionary)?;
     let calls = read_calls(&mut reader, shape, &templates)?;
     let arguments = read_arguments(&mut reader, &templates, &calls)?;
-    let circuit = CompiledCircuit::from_parts(shape, dictionary, templates, calls, arguments)?;
+    let circuit = CompiledCircuit::from_parts(shape, dictionary, templates, calls, arguments);
     check_argument_bits(&circuit)?;
     check_statistics(&mut reader, circuit.statistics())?;
     Ok(circuit)

@@ -50,7 +50,7 @@ impl CompiledCircuit {
         }
     }
 
-    /// Matrix `m` expanded. For porep-32g's A this takes 1.9 GB: meant for small circuits
+    /// Matrix `m` expanded. For porep-32g's A this takes 2.9 GB: meant for small circuits
     /// and tests.
     #[must_use]
     pub fn to_csr(&self, m: Matrix) -> Csr {
