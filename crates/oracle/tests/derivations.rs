@@ -4,6 +4,11 @@
 //! `crates/filecoin/testdata/derivations.json` honest, against which the product crate tests
 //! alone. `UPDATE_GOLDEN=1 cargo test -p oracle --test derivations` writes it.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "test code: a value that is missing must stop the test"
+)]
+
 use ff::PrimeField;
 use filecoin::challenges::{EncodingRandomness, PorepChallenges, PostChallenges, snap_challenges};
 use filecoin::graph::Graph;

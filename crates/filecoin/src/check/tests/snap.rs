@@ -228,7 +228,7 @@ fn a_new_node_that_is_no_encoding_is_refused() {
 
 #[test]
 fn accepts_synthetic_sectors_of_all_sizes() {
-    for number in 1..5 {
+    for number in [1, 2, 4] {
         let proof_type = RegisteredUpdateProof::from_number(number).unwrap();
         let request = Request::Snap(sectors::snap(proof_type, number));
         let report = check(&request, &()).unwrap_or_else(|error| panic!("{proof_type}: {error}"));
