@@ -215,10 +215,9 @@ fn all_twenty_are_listed() {
     let document = run(["circuit", "list", "--json"]).json();
     assert_eq!(document["schema"], "cuzk.circuit-list/1");
     let circuits = document["circuits"].as_array().unwrap();
-    let present = circuits.iter().map(|c| c["circuit"].as_str().unwrap());
-    let absent = document["absent"].as_array().unwrap();
-    let names: Vec<&str> = present
-        .chain(absent.iter().map(|n| n.as_str().unwrap()))
+    let names: Vec<&str> = circuits
+        .iter()
+        .map(|c| c["circuit"].as_str().unwrap())
         .collect();
     assert_eq!(names.len(), 20);
     let text = run(["circuit", "list"]).ok().to_owned();

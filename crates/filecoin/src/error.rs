@@ -211,13 +211,6 @@ pub enum Error {
         name: String,
     },
 
-    /// The build lacks a circuit.
-    #[error("circuit {circuit} is not in this build; record it with the recorder and build again")]
-    CircuitNotEmbedded {
-        /// Which one.
-        circuit: CircuitId,
-    },
-
     /// The build's circuit cannot be read.
     #[error(
         "circuit {circuit} of this build is damaged: {source}; build again from a clean checkout"
@@ -253,17 +246,13 @@ impl Error {
             Self::ProofLength { .. } => "PROOF_LENGTH",
             Self::ProofPoint { .. } => "PROOF_POINT",
             Self::UnknownCircuit { .. } => "UNKNOWN_CIRCUIT",
-            Self::CircuitNotEmbedded { .. } => "CIRCUIT_NOT_EMBEDDED",
             Self::CircuitDamaged { .. } => "CIRCUIT_DAMAGED",
         }
     }
 
     /// Whether the fault is ours (a broken build) and not the input's.
     pub fn is_internal(&self) -> bool {
-        matches!(
-            self,
-            Self::CircuitNotEmbedded { .. } | Self::CircuitDamaged { .. }
-        )
+        matches!(self, Self::CircuitDamaged { .. })
     }
 }
 

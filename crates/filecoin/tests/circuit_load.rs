@@ -37,10 +37,7 @@ static ALLOCATOR: Counting = Counting;
 /// the time is 100 ms on an idle core; the bound allows for a busy machine.
 #[test]
 fn porep_32g_loads_quickly_in_little_memory() {
-    let bytes = CircuitId::parse("porep-32g")
-        .unwrap()
-        .compiled_bytes()
-        .unwrap();
+    let bytes = CircuitId::parse("porep-32g").unwrap().compiled_bytes();
     let mut best = Duration::MAX;
     for _ in 0..5 {
         let before = IN_USE.load(Ordering::Relaxed);

@@ -16,7 +16,7 @@ fn recording_anew_gives_the_same_bytes() {
         let (circuit, _) = recorder::record(id).unwrap();
         // Not assert_eq: nobody wants to read the bytes.
         assert!(
-            circuit.to_bytes() == id.compiled_bytes().unwrap(),
+            circuit.to_bytes() == id.compiled_bytes(),
             "{id}: the committed file differs from a fresh recording; run scripts/record-circuits"
         );
     }
@@ -127,7 +127,7 @@ impl ConstraintSystem<Fr> for Plain {
 #[test]
 fn expanded_matrices_are_those_of_a_plain_recording() {
     for id in small_circuits() {
-        let circuit = CompiledCircuit::from_bytes(id.compiled_bytes().unwrap()).unwrap();
+        let circuit = CompiledCircuit::from_bytes(id.compiled_bytes()).unwrap();
         let shape = circuit.shape();
         let mut plain = Plain {
             expected_inputs: shape.inputs,
@@ -163,7 +163,7 @@ fn row_digests_tell_circuits_apart() {
     let digests: std::collections::HashSet<[u8; 32]> = small_circuits()
         .filter(|id| id.size == SectorSize::KiB2)
         .map(|id| {
-            let bytes = id.compiled_bytes().unwrap();
+            let bytes = id.compiled_bytes();
             recorder::digest_of(&CompiledCircuit::from_bytes(bytes).unwrap())
         })
         .collect();

@@ -35,13 +35,11 @@ pub fn parse(name: &str) -> Result<CircuitId, Failure> {
 }
 
 fn list(context: &Context) -> Result<(), Failure> {
-    let (present, absent): (Vec<CircuitId>, Vec<CircuitId>) =
-        CircuitId::all().partition(|id| id.compiled_bytes().is_ok());
-    let circuits = present
+    let all: Vec<CircuitId> = CircuitId::all().collect();
+    let circuits = all
         .par_iter()
         .map(|&id| Ok(CircuitDocument::new(id, &*id.compiled()?)))
         .collect::<Result<Vec<_>, Failure>>()?;
-    let absent: Vec<&str> = absent.into_iter().map(CircuitId::name).collect();
     let mut table = Table::new(&[
         ("circuit", Align::Left),
         ("constraints", Align::Right),
@@ -64,16 +62,11 @@ fn list(context: &Context) -> Result<(), Failure> {
             table::bytes(c.files.params_bytes),
         ]);
     }
-    let mut text = table.render();
-    for name in &absent {
-        text.push_str(&format!("{name} is not in this build\n"));
-    }
     let document = ListDocument {
         schema: "cuzk.circuit-list/1",
         circuits,
-        absent,
     };
-    context.output.show(&document, &text)
+    context.output.show(&document, &table.render())
 }
 
 fn show(context: &Context, name: &str) -> Result<(), Failure> {
@@ -94,7 +87,6 @@ fn show(context: &Context, name: &str) -> Result<(), Failure> {
 struct ListDocument {
     schema: &'static str,
     circuits: Vec<CircuitDocument>,
-    absent: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -201,7 +193,7 @@ impl CircuitDocument {
                 terms: s.template_terms as u64,
                 calls: s.calls as u64,
                 arguments: s.arguments as u64,
-                embedded_bytes: id.compiled_bytes().map_or(0, |b| b.len() as u64),
+                embedded_bytes: id.compiled_bytes().len() as u64,
             },
             files: FilesDocument {
                 stem: id.params_stem(),
