@@ -65,6 +65,9 @@ pub enum Command {
     Params(ParamsCommand),
     /// Prove and verify a bundled real 2 KiB sector, with test keys made here
     Demo(DemoArgs),
+    /// Fabricated requests, and what work on them costs
+    #[command(subcommand)]
+    Bench(BenchCommand),
 }
 
 /// Where a request comes from and whose sector it is.
@@ -138,6 +141,37 @@ pub enum RequestCommand {
     /// Say what is in a request, in words
     Show {
         /// Request file, `-` for stdin
+        file: PathBuf,
+    },
+}
+
+/// `cuzk bench …`.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Make up a request that passes every check, without a sealed sector, and
+    /// write it as the JSON of a SubmitProofRequest
+    MakeInstance {
+        /// Circuit, such as porep-32g
+        name: String,
+        /// Everything random follows from it
+        #[arg(long, default_value_t = 1, value_name = "N")]
+        seed: u64,
+        /// Write the request here, replacing the file; `-` for stdout
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Time decoding and the witness of the first partition of a made-up request
+    Witness {
+        /// Circuit, such as porep-32g
+        name: String,
+        /// Everything random follows from it
+        #[arg(long, default_value_t = 1, value_name = "N")]
+        seed: u64,
+    },
+    /// The measuring process of `witness`
+    #[command(hide = true)]
+    MeasureWitness {
+        /// Request file
         file: PathBuf,
     },
 }

@@ -73,6 +73,7 @@ fn run(cli: Cli, output: Output) -> Result<(), Failure> {
         Command::Circuit(command) => commands::circuit::run(&context, &command),
         Command::Params(command) => commands::params::run(&context, &command),
         Command::Demo(args) => commands::demo::run(&context, &args),
+        Command::Bench(command) => commands::bench::run(&context, &command),
     }
 }
 
