@@ -1,11 +1,21 @@
 //! The program links none of the reference proof crates.
 
+#![allow(clippy::unwrap_used, reason = "test code")]
+
 use std::process::Command;
 
 #[test]
 fn no_reference_crate_is_linked() {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--offline", "-p", "cuzk", "-e", "normal"])
+        .args([
+            "tree",
+            "--locked",
+            "--offline",
+            "-p",
+            "cuzk",
+            "-e",
+            "normal",
+        ])
         .args(["--prefix", "none", "--format", "{p}"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
@@ -21,9 +31,15 @@ fn no_reference_crate_is_linked() {
         assert!(names.contains(&needed), "{needed} is missing from {tree}");
     }
     for name in names {
-        let reference = ["bellperson", "bellpepper", "neptune", "storage-proofs", "fr32"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
+        let reference = [
+            "bellperson",
+            "bellpepper",
+            "neptune",
+            "storage-proofs",
+            "fr32",
+        ]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
             || name.starts_with("filecoin-")
             || name == "filecoin_proofs";
         assert!(!reference, "cuzk links {name}");

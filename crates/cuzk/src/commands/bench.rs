@@ -69,8 +69,8 @@ fn witness(context: &Context, id: CircuitId, seed: u64) -> Result<(), Failure> {
     if !output.status.success() {
         return Err(child_failure());
     }
-    let measured = serde_json::from_slice(&output.stdout)
-        .map_err(|error| child_failure().because(&error))?;
+    let measured =
+        serde_json::from_slice(&output.stdout).map_err(|error| child_failure().because(&error))?;
     let document = Document {
         schema: "cuzk.bench-witness/1".into(),
         circuit: id.name().into(),
@@ -137,7 +137,9 @@ impl Cost {
         let cost = Self {
             wall_seconds: seconds(wall),
             core_seconds,
-            peak_memory_bytes: peak.zip(before).map(|(peak, before)| peak.saturating_sub(before)),
+            peak_memory_bytes: peak
+                .zip(before)
+                .map(|(peak, before)| peak.saturating_sub(before)),
         };
         (result, cost)
     }

@@ -1,0 +1,65 @@
+//! `cuzk bench`: fabricated requests and measurements on them.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+
+use common::run;
+use serde_json::Value;
+
+#[test]
+fn a_made_up_request_is_a_request_and_follows_from_its_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let make = |name: &str, seed: &str, file: &str| {
+        let path = folder.path().join(file);
+        let out = path.to_str().unwrap();
+        run(["bench", "make-instance", name, "--seed", seed, "--out", out]).ok();
+        path
+    };
+    for (name, kind) in [
+        ("porep-2k", "porep-c2"),
+        ("snap-2k", "snap-update"),
+        ("wpost-8m", "window-post"),
+        ("winning-32g", "winning-post"),
+    ] {
+        let path = make(name, "7", "request");
+        let shown = run(["request", "show", path.to_str().unwrap(), "--json"]);
+        let shown: Value = serde_json::from_str(shown.ok()).unwrap();
+        assert_eq!(shown["request"]["kind"], kind);
+        assert_eq!(shown["request"]["circuit"], name);
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(std::fs::read(make(name, "7", "again")).unwrap(), bytes);
+        assert_ne!(std::fs::read(make(name, "8", "other")).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_witness_is_measured() {
+    let ran = run(["bench", "witness", "winning-2k", "--json", "--threads", "1"]);
+    let document: Value = serde_json::from_str(ran.ok()).unwrap();
+    assert_eq!(document["schema"], "cuzk.bench-witness/1");
+    assert_eq!(document["circuit"], "winning-2k");
+    assert_eq!(document["threads"], 1);
+    for step in ["decode", "witness"] {
+        assert!(document[step]["wall_seconds"].as_f64().is_some());
+        assert!(document[step]["core_seconds"].as_f64().is_some());
+        assert!(document[step]["peak_memory_bytes"].as_u64().is_some());
+    }
+    // 91 014 field elements of the auxiliary variables, 660 bits, 133 inputs.
+    let packed = document["packed_bytes"].as_u64().unwrap();
+    assert_eq!(packed, 32 * (91_014 + 133) + 8 * 660_u64.div_ceil(64));
+
+    let text = run(["bench", "witness", "wpost-2k"]);
+    assert!(text.ok().contains("witness, one partition"));
+}
+
+#[test]
+fn an_unknown_circuit_is_a_usage_error() {
+    for command in ["make-instance", "witness"] {
+        let mut arguments = vec!["bench", command, "porep-1k"];
+        if command == "make-instance" {
+            arguments.extend(["--out", "-"]);
+        }
+        assert_eq!(run(arguments).code, Some(2));
+    }
+}
