@@ -1,6 +1,8 @@
 //! The embedded circuits against counts that were taken independently of this code: by
 //! running the circuits of the public crates through a counting constraint system.
 
+#![allow(clippy::unwrap_used, reason = "test code")]
+
 use filecoin::CircuitId;
 use r1cs::{CompiledCircuit, Rule, Statistics};
 
