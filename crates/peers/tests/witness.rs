@@ -14,17 +14,24 @@ use r1cs::{CompiledCircuit, Fr, PackedWitness, Variable};
 use sha2::{Digest, Sha256};
 
 #[test]
-fn all_of_2kib() {
-    assert_eq!(check_sizes(&["2KiB"]), 27);
+fn the_first_partition_of_every_2kib_fixture() {
+    assert_eq!(check_sizes(&["2KiB"], |partition| partition == 0), 14);
 }
 
 #[test]
-fn all_of_8mib() {
-    assert_eq!(check_sizes(&["8MiB"]), 7);
+#[ignore = "minutes of synthesis; scripts/verify-full runs it"]
+fn all_of_2kib() {
+    assert_eq!(check_sizes(&["2KiB"], |_| true), 27);
 }
 
-/// Checks the fixtures of these sizes and returns how many witnesses there were.
-fn check_sizes(sizes: &[&str]) -> usize {
+#[test]
+#[ignore = "minutes of synthesis; scripts/verify-full runs it"]
+fn all_of_8mib() {
+    assert_eq!(check_sizes(&["8MiB"], |_| true), 7);
+}
+
+/// Checks the wanted partitions of the fixtures of these sizes and returns how many there were.
+fn check_sizes(sizes: &[&str], wanted: impl Fn(usize) -> bool) -> usize {
     let expected = fixtures::witnesses(sizes).unwrap();
     let mut seen = 0;
     for fixture in fixtures::load(sizes).unwrap() {
@@ -34,9 +41,11 @@ fn check_sizes(sizes: &[&str]) -> usize {
             let inputs = filecoin::public_inputs(&request).unwrap();
             for (local, inputs) in inputs.iter().enumerate() {
                 let meta = &expected[&(fixture.name.clone(), partition)];
-                check(&circuit, &request, local, inputs, meta);
+                if wanted(partition) {
+                    check(&circuit, &request, local, inputs, meta);
+                    seen += 1;
+                }
                 partition += 1;
-                seen += 1;
             }
         }
         let of_fixture = expected
@@ -45,7 +54,6 @@ fn check_sizes(sizes: &[&str]) -> usize {
             .count();
         assert_eq!(partition, of_fixture, "{}", fixture.name);
     }
-    assert_eq!(seen, expected.len());
     seen
 }
 
