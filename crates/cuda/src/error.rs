@@ -1,0 +1,150 @@
+//! What goes wrong with a device, each with what to do about it.
+
+use std::fmt;
+
+/// A device's failures.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CudaError {
+    /// This build holds no device code.
+    #[error(
+        "this program was built without CUDA. Build it with the feature `cuda`, or prove on the CPU"
+    )]
+    NotBuilt,
+
+    /// There is no driver library.
+    #[error(
+        "the CUDA driver (libcuda.so.1) is not installed. Install NVIDIA's driver, version {} or later, or prove on the CPU",
+        DriverVersion::NEEDED_RELEASE
+    )]
+    NoDriver,
+
+    /// The driver does not know the CUDA version that the kernels are built with.
+    #[error(
+        "the CUDA driver supports CUDA {found}, this program needs {}. Install NVIDIA's driver, version {} or later",
+        DriverVersion::NEEDED,
+        DriverVersion::NEEDED_RELEASE
+    )]
+    DriverTooOld {
+        /// What the driver supports.
+        found: DriverVersion,
+    },
+
+    /// There is no such device.
+    #[error(
+        "there is no GPU {ordinal}: the driver shows {count}. See nvidia-smi and CUDA_VISIBLE_DEVICES"
+    )]
+    NoDevice {
+        /// The device asked for, from 0.
+        ordinal: usize,
+        /// How many there are.
+        count: usize,
+    },
+
+    /// The binary has no code that the device runs.
+    #[error(
+        "this program has no {topic} kernels for compute capability {}.{} ({device}). Build it for that target (CUZK_CUDA_ARCHS)",
+        capability.0, capability.1
+    )]
+    MissingImage {
+        /// The device's name.
+        device: String,
+        /// Its compute capability.
+        capability: (u32, u32),
+        /// The kernels' topic.
+        topic: &'static str,
+    },
+
+    /// A kernel is not in its topic's images: the host part and the kernels disagree.
+    #[error("there is no kernel {kernel} under {topic}. This is a defect: please report it")]
+    MissingKernel {
+        /// The topic.
+        topic: &'static str,
+        /// The kernel.
+        kernel: &'static str,
+    },
+
+    /// A launch does not fit its kernel: the host part and the kernels disagree.
+    #[error("{kernel} cannot be launched: {reason}. This is a defect: please report it")]
+    BadLaunch {
+        /// The kernel.
+        kernel: &'static str,
+        /// What does not fit.
+        reason: String,
+    },
+
+    /// What was planned needs more memory than there is, or than it may take.
+    #[error(
+        "{what} needs {needed} bytes of GPU memory, {available} are {}. {}",
+        if *limited { "allowed" } else { "free" },
+        if *limited { "Raise --vram" } else { "Free memory on the GPU, or use a larger one" }
+    )]
+    DoesNotFit {
+        /// What was planned.
+        what: String,
+        /// Bytes that it needs.
+        needed: u64,
+        /// Bytes that it may have.
+        available: u64,
+        /// Whether the user's limit decides, not the device.
+        limited: bool,
+    },
+
+    /// The driver could not allocate.
+    #[error("{call} found no memory for {bytes} bytes. Free memory, or use a larger GPU")]
+    OutOfMemory {
+        /// The driver's function.
+        call: &'static str,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+
+    /// A kernel failed while it ran.
+    #[error(
+        "the GPU failed while it ran {kernel}: {reason}. This process cannot use it any more: start a new one"
+    )]
+    LaunchFailure {
+        /// The kernel launched last on the stream, or `a kernel` where that is not known.
+        kernel: &'static str,
+        /// What the driver says.
+        reason: String,
+    },
+
+    /// Another call failed.
+    #[error("{call} failed: {reason} (CUDA error {code})")]
+    Call {
+        /// The function.
+        call: &'static str,
+        /// CUDA's number of the error.
+        code: u32,
+        /// What the driver says.
+        reason: String,
+    },
+}
+
+impl CudaError {
+    /// Whether the process can do no more work on the device: its context is lost.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, CudaError::LaunchFailure { .. })
+    }
+}
+
+/// Results of this crate.
+pub type Result<T, E = CudaError> = std::result::Result<T, E>;
+
+/// A CUDA version, as the driver states it: 1000·major + 10·minor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DriverVersion(pub u32);
+
+impl DriverVersion {
+    /// The oldest that runs code of the compiler in use.
+    pub const NEEDED: Self = DriverVersion(13_000);
+    /// The first driver release that supports it.
+    pub const NEEDED_RELEASE: u32 = 580;
+}
+
+impl fmt::Display for DriverVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}

@@ -1,0 +1,22 @@
+//! The CUDA backend.
+//!
+//! Without features the crate holds the host logic alone: plans of memory, cost models, programs.
+//! The feature `cuda` adds the kernels, built by nvcc, and the driver, opened at run time; the
+//! feature `emulation` builds the same kernels for the host, and `Device::emulated` runs them, so
+//! that whole pipelines are tested where there is no GPU.
+//!
+//! Work on a device is *planned, then run*: a plan names every buffer in a [`Ledger`] before
+//! anything is allocated; an [`Arena`] takes all of them at once; running only launches.
+
+mod device;
+mod error;
+#[cfg(feature = "cuda")]
+mod images;
+mod topic;
+
+pub use device::{
+    Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, Lifetime, Params, Phase,
+    Pod, Slot, Stream,
+};
+pub use error::{CudaError, DriverVersion, Result};
+pub use topic::Topic;
