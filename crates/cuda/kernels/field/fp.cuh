@@ -28,17 +28,22 @@ struct FpModulus {
 #endif
     }
 
-    // Limb i of the modulus. A function, as the two below: with i known at compile time none of
-    // them leaves an array in local memory.
-    CUZK_FN static uint32_t p(int i) {
-#if defined(__CUDA_ARCH__)
-        return fp_modulus[i];
-#else
+    // Limb i of the modulus, known at compile time. A function, as those below: with i known as
+    // well none of them leaves an array in local memory.
+    CUZK_FN static constexpr uint32_t p_limb(int i) {
         constexpr uint32_t limbs[N] = {
             0xffffaaab, 0xb9feffff, 0xb153ffff, 0x1eabfffe,
             0xf6b0f624, 0x6730d2a0, 0xf38512bf, 0x64774b84,
             0x434bacd7, 0x4b1ba7b6, 0x397fe69a, 0x1a0111ea};
         return limbs[i];
+    }
+
+    // The same to compute with, from constant memory on the device.
+    CUZK_FN static uint32_t p(int i) {
+#if defined(__CUDA_ARCH__)
+        return fp_modulus[i];
+#else
+        return p_limb(i);
 #endif
     }
 

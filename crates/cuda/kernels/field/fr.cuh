@@ -27,16 +27,21 @@ struct FrModulus {
 #endif
     }
 
-    // Limb i of the modulus. A function, as the two below: with i known at compile time none of
-    // them leaves an array in local memory.
-    CUZK_FN static uint32_t p(int i) {
-#if defined(__CUDA_ARCH__)
-        return fr_modulus[i];
-#else
+    // Limb i of the modulus, known at compile time. A function, as those below: with i known as
+    // well none of them leaves an array in local memory.
+    CUZK_FN static constexpr uint32_t p_limb(int i) {
         constexpr uint32_t limbs[N] = {
             0x00000001, 0xffffffff, 0xfffe5bfe, 0x53bda402,
             0x09a1d805, 0x3339d808, 0x299d7d48, 0x73eda753};
         return limbs[i];
+    }
+
+    // The same to compute with, from constant memory on the device.
+    CUZK_FN static uint32_t p(int i) {
+#if defined(__CUDA_ARCH__)
+        return fr_modulus[i];
+#else
+        return p_limb(i);
 #endif
     }
 
