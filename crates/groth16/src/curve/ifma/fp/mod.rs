@@ -1,18 +1,25 @@
 //! Eight elements of Fp, and what Fp2 is built from.
 
+mod inverse;
+mod multiply;
+#[cfg(test)]
+mod tests;
+
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_cmpge_epu64_mask,
-    _mm512_cmplt_epi64_mask, _mm512_loadu_si512, _mm512_madd52hi_epu64, _mm512_madd52lo_epu64,
-    _mm512_mask_blend_epi64, _mm512_or_si512, _mm512_permutexvar_epi64, _mm512_set1_epi64,
-    _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srai_epi64, _mm512_srli_epi64,
-    _mm512_storeu_si512, _mm512_sub_epi64, _mm512_testn_epi64_mask,
+    _mm512_cmplt_epi64_mask, _mm512_loadu_si512, _mm512_madd52hi_epu64, _mm512_mask_blend_epi64,
+    _mm512_or_si512, _mm512_permutexvar_epi64, _mm512_set1_epi64, _mm512_setzero_si512,
+    _mm512_slli_epi64, _mm512_srai_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi64,
+    _mm512_testn_epi64_mask,
 };
 
-use blst::{blst_fp, blst_fp_inverse, blst_fp_mul};
+use blst::blst_fp;
 use blstrs::G1Affine;
 
 use super::{LANES, Lanes};
 use crate::avx512::{load_words, store_words};
+use inverse::invert_scaled;
+use multiply::{multiply, multiply_both};
 
 /// Bits of a limb.
 const LIMB: u32 = 52;
@@ -75,19 +82,6 @@ const ONE: [i64; 8] = [
     0xe_06ef_23c2_4a25,
     0x1_4c8e,
 ];
-/// −p^(−1) mod 2^52.
-const NEG_INVERSE: i64 = 0x3_fffc_fffc_fffd;
-/// 2^416 mod p in words: `blst_fp_mul` by it multiplies by 2^32.
-const TIMES_2_32: blst_fp = blst_fp {
-    l: [
-        0x44f6_480e_a8e9_b9af,
-        0xa96f_7d65_766c_8fe4,
-        0xe82e_fd42_28b5_40fe,
-        0x6723_e5f0_ade5_3b2e,
-        0x25ff_6eb6_fdd4_230a,
-        0x14c8_ee06_ef23_c24a,
-    ],
-};
 
 /// Eight elements of Fp: vector k holds limb k of each, 0 … 2^52 − 1.
 #[derive(Clone, Copy)]
@@ -333,14 +327,6 @@ impl Fp8 {
     }
 }
 
-/// v·2^32 for an integer v mod p.
-fn times_2_32(v: &blst_fp) -> blst_fp {
-    let mut out = blst_fp::default();
-    // SAFETY: three valid pointers to field elements, two read, one written.
-    unsafe { blst_fp_mul(&raw mut out, v, &TIMES_2_32) };
-    out
-}
-
 impl Lanes for Fp8 {
     type Point = G1Affine;
 
@@ -513,306 +499,5 @@ impl Lanes for Fp8 {
     unsafe fn zeros() -> Self {
         // SAFETY: the caller's.
         Fp8([unsafe { _mm512_setzero_si512() }; 8])
-    }
-}
-
-/// Each v becomes 2^800/v mod p, and 0 stays 0, with one inversion for all.
-///
-/// `blst` takes the integer v for v/2^384, so its inverse is 2^768/v; 2^32 is missing.
-fn invert_scaled(elements: &mut [blst_fp; LANES]) {
-    let multiply = |a: &blst_fp, b: &blst_fp| {
-        let mut out = blst_fp::default();
-        // SAFETY: three valid pointers to field elements, two read, one written.
-        unsafe { blst_fp_mul(&raw mut out, a, b) };
-        out
-    };
-    let zero = blst_fp::default();
-    let mut prefixes = [zero; LANES];
-    let mut product: Option<blst_fp> = None;
-    for (prefix, element) in prefixes.iter_mut().zip(&*elements) {
-        if *element != zero {
-            // The first prefix is never used: there is nothing before it to divide by.
-            *prefix = product.unwrap_or_default();
-            product = Some(product.map_or(*element, |product| multiply(&product, element)));
-        }
-    }
-    let Some(product) = product else { return };
-    let mut inverse = blst_fp::default();
-    // SAFETY: two valid pointers to field elements, one read, one written.
-    unsafe { blst_fp_inverse(&raw mut inverse, &product) };
-    // With the factor here, every quotient below carries it.
-    let mut inverse = times_2_32(&inverse);
-    for (prefix, element) in prefixes.iter().zip(elements).rev() {
-        if *element == zero {
-            continue;
-        }
-        let next = multiply(&inverse, element);
-        *element = if *prefix == zero {
-            inverse
-        } else {
-            multiply(&inverse, prefix)
-        };
-        inverse = next;
-    }
-}
-
-/// Adds low(x·y) of every limb of `y` to the accumulators.
-#[inline(always)]
-unsafe fn add_low(t: &mut [__m512i; 8], x: __m512i, y: &[__m512i; 8]) {
-    // SAFETY: the caller has avx512ifma.
-    unsafe {
-        for (t, y) in t.iter_mut().zip(y) {
-            *t = _mm512_madd52lo_epu64(*t, x, *y);
-        }
-    }
-}
-
-/// Adds high(x·y) of every limb of `y`; it belongs one limb higher, so the accumulators must have
-/// been moved down by one.
-#[inline(always)]
-unsafe fn add_high(t: &mut [__m512i; 8], x: __m512i, y: &[__m512i; 8]) {
-    // SAFETY: the caller has avx512ifma.
-    unsafe {
-        for (t, y) in t.iter_mut().zip(y) {
-            *t = _mm512_madd52hi_epu64(*t, x, *y);
-        }
-    }
-}
-
-/// Adds the low halves of q·p for the q that makes t_0 a multiple of 2^52, and moves everything
-/// down by one limb. Returns q; its high halves are still to be added.
-///
-/// t_0 comes with 2^52 − 1 too much ([`biased`]). t_0 + low(q·p_0) is the true t_0 rounded up to a
-/// multiple of 2^52, so t_0 >> 52 is what it carries, without that product; and the true t_0 is
-/// t_0 + 1 mod 2^52, so q = t_0·(−1/p) + (−1/p). Where q exceeds 52 bits, the
-/// instructions take its low 52.
-#[inline(always)]
-unsafe fn reduce_low(t: &mut [__m512i; 8]) -> __m512i {
-    // SAFETY: the caller has avx512f and avx512ifma.
-    unsafe {
-        let negative_inverse = splat(NEG_INVERSE);
-        let q = _mm512_madd52lo_epu64(negative_inverse, t[0], negative_inverse);
-        let carry = _mm512_srli_epi64::<LIMB>(t[0]);
-        for j in 1..8 {
-            t[j - 1] = _mm512_madd52lo_epu64(t[j], q, splat(P[j]));
-        }
-        t[7] = _mm512_setzero_si512();
-        t[0] = _mm512_add_epi64(t[0], carry);
-        q
-    }
-}
-
-/// Accumulators of a product: 2^52 − 1 in each of the eight limbs that will be dropped.
-#[inline(always)]
-unsafe fn biased() -> [__m512i; 8] {
-    // SAFETY: the caller has avx512f.
-    unsafe { [splat(MASK); 8] }
-}
-
-/// One limb of a product: its low halves, the reduction, its high halves.
-#[inline(always)]
-unsafe fn step(t: &mut [__m512i; 8], a: __m512i, b: &Fp8) {
-    // SAFETY: the caller has avx512f and avx512ifma.
-    unsafe {
-        add_low(t, a, &b.0);
-        let q = reduce_low(t);
-        add_high(t, a, &b.0);
-        add_high(t, q, &constant(&P));
-    }
-}
-
-/// [`step`] for the sum of two products.
-#[inline(always)]
-unsafe fn step_both(t: &mut [__m512i; 8], a: __m512i, b: &Fp8, c: __m512i, d: &Fp8) {
-    // SAFETY: the caller has avx512f and avx512ifma.
-    unsafe {
-        add_low(t, a, &b.0);
-        add_low(t, c, &d.0);
-        let q = reduce_low(t);
-        add_high(t, a, &b.0);
-        add_high(t, c, &d.0);
-        add_high(t, q, &constant(&P));
-    }
-}
-
-/// M(a, b) = a·b/2^416 mod p, not carried.
-///
-/// An accumulator receives at most 4 halves below 2^52 in each of 8 steps, its bias and a carry:
-/// it stays below 2^58.
-#[target_feature(enable = "avx512f,avx512ifma")]
-#[inline]
-fn multiply(a: &Fp8, b: &Fp8) -> [__m512i; 8] {
-    // SAFETY: the features are those of this function.
-    unsafe {
-        let a = &a.0;
-        let mut t = biased();
-        step(&mut t, a[0], b);
-        step(&mut t, a[1], b);
-        step(&mut t, a[2], b);
-        step(&mut t, a[3], b);
-        step(&mut t, a[4], b);
-        step(&mut t, a[5], b);
-        step(&mut t, a[6], b);
-        step(&mut t, a[7], b);
-        t
-    }
-}
-
-/// (a·b + c·d)/2^416 mod p, not carried. The bound of [`multiply`] with 6 halves: below 2^58 as
-/// well. Not inlined: a product in Fp2 has two of them, an addition in G2 twelve.
-#[target_feature(enable = "avx512f,avx512ifma")]
-#[inline(never)]
-fn multiply_both(a: &Fp8, b: &Fp8, c: &Fp8, d: &Fp8) -> [__m512i; 8] {
-    // SAFETY: the features are those of this function.
-    unsafe {
-        let (a, c) = (&a.0, &c.0);
-        let mut t = biased();
-        step_both(&mut t, a[0], b, c[0], d);
-        step_both(&mut t, a[1], b, c[1], d);
-        step_both(&mut t, a[2], b, c[2], d);
-        step_both(&mut t, a[3], b, c[3], d);
-        step_both(&mut t, a[4], b, c[4], d);
-        step_both(&mut t, a[5], b, c[5], d);
-        step_both(&mut t, a[6], b, c[6], d);
-        step_both(&mut t, a[7], b, c[7], d);
-        t
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::avx512::supported;
-
-    /// Integers below p: 0, 1, p − 1 and such that every word and every limb is reached.
-    fn edges() -> Vec<blst_fp> {
-        let p = [
-            0xb9fe_ffff_ffff_aaab,
-            0x1eab_fffe_b153_ffff,
-            0x6730_d2a0_f6b0_f624,
-            0x6477_4b84_f385_12bf,
-            0x4b1b_a7b6_434b_acd7,
-            0x1a01_11ea_397f_e69a_u64,
-        ];
-        let mut edges = vec![blst_fp::default(), TIMES_2_32];
-        for (word, top) in p.iter().enumerate() {
-            for value in [1, u64::MAX, 1 << 63, 0x000f_ffff_ffff_ffff] {
-                let mut l = [0; 6];
-                l[word] = value.min(top - 1);
-                edges.push(blst_fp { l });
-            }
-        }
-        let mut below = p;
-        below[0] -= 1;
-        edges.push(blst_fp { l: below });
-        below[0] -= 1;
-        edges.push(blst_fp { l: below });
-        edges
-    }
-
-    fn blst_product(a: &blst_fp, b: &blst_fp) -> blst_fp {
-        let mut out = blst_fp::default();
-        // SAFETY: three valid pointers to field elements.
-        unsafe { blst_fp_mul(&raw mut out, a, b) };
-        out
-    }
-
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    fn shifted_product(a: &[blst_fp; 8], b: &[blst_fp; 8]) -> [blst_fp; 8] {
-        // SAFETY: the features are those of this function.
-        unsafe {
-            let (a, b) = (Fp8::from_blst(a), Fp8::from_blst(b));
-            a.shifted().mul(&b).canonical().to_blst()
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    fn scaled_inverse(a: &[blst_fp; 8]) -> [blst_fp; 8] {
-        // SAFETY: the features are those of this function.
-        unsafe { Fp8::from_blst(a).inverse_scaled().to_blst() }
-    }
-
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    fn canonical_of(limbs: &[i64; 8]) -> [i64; 8] {
-        let mut out = [0; 8];
-        // SAFETY: the features are those of this function; a store writes 64 bytes.
-        unsafe {
-            let result = Fp8::canonical_from_estimate(constant(limbs));
-            for (out, limb) in out.iter_mut().zip(result.0) {
-                let mut lanes = [0_i64; 8];
-                _mm512_storeu_si512(lanes.as_mut_ptr().cast(), limb);
-                assert_eq!(lanes, [lanes[0]; 8]);
-                *out = lanes[0];
-            }
-        }
-        out
-    }
-
-    /// q·p + d for small d of both signs, and with limbs that still owe each other carries.
-    #[test]
-    fn estimates_next_to_multiples_of_the_modulus_are_put_right() {
-        if !supported() {
-            return;
-        }
-        for q in 0..4_usize {
-            let multiple = MULTIPLES.map(|row| row[q]);
-            for d in [-2, -1, 0, 1, 2, 1 << 51] {
-                if q == 0 && d < 0 {
-                    continue;
-                }
-                let mut limbs = multiple;
-                limbs[0] += d;
-                let mut owing = limbs;
-                for j in 1..8 {
-                    owing[j - 1] += 50 << LIMB;
-                    owing[j] -= 50;
-                }
-                let mut expected = if d < 0 { P } else { [0; 8] };
-                expected[0] += d;
-                for given in [limbs, owing] {
-                    // SAFETY: the processor has the features.
-                    assert_eq!(unsafe { canonical_of(&given) }, expected, "{q}p + {d}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn products_and_inverses_agree_with_blst() {
-        if !supported() {
-            return;
-        }
-        let edges = edges();
-        for (i, a) in edges.iter().enumerate() {
-            for (j, b) in edges.iter().enumerate() {
-                // Other elements in the other lanes, so that a mixed-up lane shows.
-                let lanes = |start: usize, first: &blst_fp| {
-                    std::array::from_fn(|k| match k {
-                        0 => *first,
-                        _ => edges[(start + 5 * k) % edges.len()],
-                    })
-                };
-                let (a, b): ([_; 8], [_; 8]) = (lanes(i, a), lanes(j + 1, b));
-                // SAFETY: the processor has the features.
-                let products = unsafe { shifted_product(&a, &b) };
-                for k in 0..8 {
-                    assert_eq!(products[k], blst_product(&a[k], &b[k]), "lane {k}");
-                }
-            }
-        }
-        for start in 0..edges.len() {
-            let a = std::array::from_fn(|k| edges[(start + k) % edges.len()]);
-            // SAFETY: the processor has the features.
-            let inverses = unsafe { scaled_inverse(&a) };
-            for (a, inverse) in a.iter().zip(inverses) {
-                // a · 2^800/a · 2^(−384) = 2^416.
-                let expected = if *a == blst_fp::default() {
-                    *a
-                } else {
-                    TIMES_2_32
-                };
-                assert_eq!(blst_product(a, &inverse), expected);
-            }
-        }
     }
 }
