@@ -15,8 +15,8 @@ mod images;
 mod topic;
 
 pub use device::{
-    Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, Lifetime, Params, Phase,
-    Pod, Slot, Stream,
+    Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, Lifetime, PairBuffers,
+    Params, Phase, Pod, Slot, SortedPairs, Stream, scan_temp_bytes, sort_temp_bytes,
 };
 pub use error::{CudaError, DriverVersion, Result};
 pub use topic::Topic;

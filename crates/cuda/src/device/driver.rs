@@ -1,9 +1,12 @@
 //! What a device must offer; the CUDA driver and the emulation do.
 
 use std::ffi::c_void;
+use std::ops::Range;
 
 use crate::device::DeviceProperties;
 use crate::device::kernel::Kernel;
+use crate::device::memory::DeviceSlice;
+use crate::device::sort::{PairBuffers, Sums};
 use crate::error::Result;
 use crate::topic::Topic;
 
@@ -51,6 +54,25 @@ pub(crate) trait Driver: Send + Sync {
         kernel: &Kernel,
         grid: Grid,
         params: *const c_void,
+    ) -> Result<()>;
+
+    /// Sorts pairs; gives the number of the buffers that hold the result.
+    unsafe fn sort_pairs(
+        &self,
+        stream: u64,
+        temp: DeviceSlice<u8>,
+        pairs: &PairBuffers,
+        bits: Range<u32>,
+    ) -> Result<usize>;
+    /// Prefix sums of `len` elements.
+    unsafe fn exclusive_sum(
+        &self,
+        stream: u64,
+        sums: Sums,
+        temp: DeviceSlice<u8>,
+        input: u64,
+        output: u64,
+        len: u32,
     ) -> Result<()>;
 }
 

@@ -3,6 +3,7 @@
 use std::alloc::{self, Layout};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -11,6 +12,8 @@ use crate::device::DeviceProperties;
 use crate::device::driver::{Driver, Grid};
 use crate::device::kernel::Kernel;
 use crate::device::ledger::ALIGNMENT;
+use crate::device::memory::DeviceSlice;
+use crate::device::sort::{PairBuffers, Sums};
 use crate::error::{CudaError, DriverVersion, Result};
 use crate::topic::Topic;
 
@@ -243,5 +246,76 @@ impl Driver for EmulatedDriver {
             kernel: kernel.name,
             reason: reason.to_string_lossy().into_owned(),
         })
+    }
+
+    /// As CUB does: every 8-bit digit moves the pairs to the other buffers; few pairs are sorted
+    /// in one step.
+    unsafe fn sort_pairs(
+        &self,
+        _stream: u64,
+        _temp: DeviceSlice<u8>,
+        pairs: &PairBuffers,
+        bits: Range<u32>,
+    ) -> Result<usize> {
+        const ONE_STEP: usize = 4096;
+        let steps = match pairs.keys[0].len() {
+            _ if bits.is_empty() => 0,
+            0..=ONE_STEP => 1,
+            _ => bits.len().div_ceil(8),
+        };
+        let place = steps % 2;
+        let mask = u32::MAX.checked_shr(32 - bits.end).unwrap_or(0);
+        let [keys, values] = [pairs.keys, pairs.values].map(|both| {
+            both.map(|slice| {
+                // SAFETY: live buffers of this many elements, which do not overlap and which
+                // nothing else touches during the call.
+                unsafe { std::slice::from_raw_parts_mut(slice.ptr() as *mut u32, slice.len()) }
+            })
+        });
+        let mut sorted: Vec<(u32, u32)> = keys[0]
+            .iter()
+            .copied()
+            .zip(values[0].iter().copied())
+            .collect();
+        sorted.sort_by_key(|(key, _)| (key & mask).checked_shr(bits.start));
+        keys[1 - place].fill(0xa5a5_a5a5);
+        values[1 - place].fill(0xa5a5_a5a5);
+        for (i, (key, value)) in sorted.into_iter().enumerate() {
+            keys[place][i] = key;
+            values[place][i] = value;
+        }
+        Ok(place)
+    }
+
+    unsafe fn exclusive_sum(
+        &self,
+        _stream: u64,
+        sums: Sums,
+        _temp: DeviceSlice<u8>,
+        input: u64,
+        output: u64,
+        len: u32,
+    ) -> Result<()> {
+        /// # Safety
+        /// Both addresses have `len` elements.
+        unsafe fn scan<T: Copy + Default>(input: u64, output: u64, len: u32, add: fn(T, T) -> T) {
+            let mut sum = T::default();
+            for i in 0..len as usize {
+                // SAFETY: inside both buffers, which may be the same one.
+                unsafe {
+                    let value = *(input as *const T).add(i);
+                    *(output as *mut T).add(i) = sum;
+                    sum = add(sum, value);
+                }
+            }
+        }
+        // SAFETY: the caller's.
+        unsafe {
+            match sums {
+                Sums::U32 => scan::<u32>(input, output, len, u32::wrapping_add),
+                Sums::U64 => scan::<u64>(input, output, len, u64::wrapping_add),
+            }
+        }
+        Ok(())
     }
 }

@@ -10,6 +10,7 @@ mod kernel;
 mod ledger;
 mod memory;
 mod placement;
+mod sort;
 mod stream;
 
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ use driver::Driver;
 pub use kernel::{Kernel, Params};
 pub use ledger::{Ledger, Lifetime, Phase, Slot};
 pub use memory::{Arena, DeviceSlice, Pod};
+pub use sort::{PairBuffers, SortedPairs, scan_temp_bytes, sort_temp_bytes};
 pub use stream::{Event, Stream};
 
 /// A device and its context. Clones are the same device.

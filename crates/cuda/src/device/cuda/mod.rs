@@ -1,11 +1,13 @@
 //! The CUDA driver, through cudarc's bindings, opened at run time.
 
 mod call;
+mod cub;
 mod module;
 mod properties;
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -15,6 +17,8 @@ use cudarc::driver::sys;
 use crate::device::DeviceProperties;
 use crate::device::driver::{Driver, Grid};
 use crate::device::kernel::Kernel;
+use crate::device::memory::DeviceSlice;
+use crate::device::sort::{PairBuffers, Sums};
 use crate::error::{CudaError, DriverVersion, Result};
 use crate::topic::Topic;
 use call::{check_bytes, driver_call};
@@ -313,5 +317,31 @@ impl Driver for CudaDriver {
                 ptr::null_mut(),
             ))
         }
+    }
+
+    unsafe fn sort_pairs(
+        &self,
+        stream: u64,
+        temp: DeviceSlice<u8>,
+        pairs: &PairBuffers,
+        bits: Range<u32>,
+    ) -> Result<usize> {
+        self.enter()?;
+        // SAFETY: the caller's.
+        unsafe { cub::sort_pairs(stream, temp, pairs, bits) }
+    }
+
+    unsafe fn exclusive_sum(
+        &self,
+        stream: u64,
+        sums: Sums,
+        temp: DeviceSlice<u8>,
+        input: u64,
+        output: u64,
+        len: u32,
+    ) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the caller's.
+        unsafe { cub::exclusive_sum(stream, sums, temp, input, output, len) }
     }
 }
