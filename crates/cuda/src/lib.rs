@@ -12,6 +12,7 @@ mod device;
 mod error;
 #[cfg(feature = "cuda")]
 mod images;
+pub mod ntt;
 mod topic;
 
 pub use device::{

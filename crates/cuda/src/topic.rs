@@ -26,6 +26,8 @@ macro_rules! topics {
 }
 
 topics! {
+    /// Transforms over Fr.
+    Ntt = "ntt",
     /// The programming model: barriers, collectives, atomics.
     Smoke = "smoke",
 }
