@@ -75,7 +75,9 @@ pub enum CudaError {
 
     /// What was planned needs more memory than there is, or than it may take.
     #[error(
-        "{what} needs {needed} bytes of GPU memory, {available} are {}. {}",
+        "{what} needs {} of GPU memory, {} are {}. {}",
+        Bytes(*needed),
+        Bytes(*available),
         if *limited { "allowed" } else { "free" },
         if *limited { "Raise --vram" } else { "Free memory on the GPU, or use a larger one" }
     )]
@@ -91,7 +93,7 @@ pub enum CudaError {
     },
 
     /// The driver could not allocate.
-    #[error("{call} found no memory for {bytes} bytes. Free memory, or use a larger GPU")]
+    #[error("{call} found no memory for {}. Free memory, or use a larger GPU", Bytes(*bytes))]
     OutOfMemory {
         /// The driver's function.
         call: &'static str,
@@ -129,6 +131,22 @@ impl CudaError {
     }
 }
 
+/// A size for people: three digits and a binary unit, rounded up.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+        for (unit, shift) in UNITS {
+            if self.0 >> shift > 0 {
+                let hundredths = (u128::from(self.0) * 100).div_ceil(1 << shift);
+                return write!(f, "{}.{:02} {unit}", hundredths / 100, hundredths % 100);
+            }
+        }
+        write!(f, "{} bytes", self.0)
+    }
+}
+
 /// Results of this crate.
 pub type Result<T, E = CudaError> = std::result::Result<T, E>;
 
@@ -146,5 +164,41 @@ impl DriverVersion {
 impl fmt::Display for DriverVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_up() {
+        let text = |bytes| Bytes(bytes).to_string();
+        assert_eq!(text(0), "0 bytes");
+        assert_eq!(text(1023), "1023 bytes");
+        assert_eq!(text(1024), "1.00 KiB");
+        assert_eq!(text((16 << 30) + 1), "16.01 GiB");
+        assert_eq!(text(3 << 19), "1.50 MiB");
+        assert_eq!(text(u64::MAX), "17179869184.00 GiB");
+    }
+
+    #[test]
+    fn texts_end_in_what_to_do() {
+        let error = CudaError::DoesNotFit {
+            what: "porep-32g".into(),
+            needed: 20 << 30,
+            available: 16 << 30,
+            limited: true,
+        };
+        let text = "porep-32g needs 20.00 GiB of GPU memory, 16.00 GiB are allowed. Raise --vram";
+        assert_eq!(error.to_string(), text);
+        let error = CudaError::DriverTooOld {
+            found: DriverVersion(12_040),
+        };
+        assert!(
+            error
+                .to_string()
+                .starts_with("the CUDA driver supports CUDA 12.4, this program needs 13.0. ")
+        );
     }
 }

@@ -10,6 +10,7 @@
 
 mod device;
 mod error;
+mod fatbin;
 #[cfg(feature = "cuda")]
 mod images;
 pub mod ntt;
@@ -17,7 +18,16 @@ mod topic;
 
 pub use device::{
     Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, Lifetime, PairBuffers,
-    Params, Phase, Pod, Slot, SortedPairs, Stream, scan_temp_bytes, sort_temp_bytes,
+    Params, Phase, PinnedBuffer, Pod, Slot, SortedPairs, Stream, scan_temp_bytes, sort_temp_bytes,
 };
+/// The targets that every kernel of this build has code for; none in a build without `cuda`.
+pub fn built_targets() -> Vec<Target> {
+    #[cfg(feature = "cuda")]
+    return images::targets().0;
+    #[cfg(not(feature = "cuda"))]
+    Vec::new()
+}
+
 pub use error::{CudaError, DriverVersion, Result};
+pub use fatbin::Target;
 pub use topic::Topic;

@@ -178,3 +178,40 @@ fn the_emulated_device_reports_threads_at_two_barriers() {
     assert!(error.is_fatal());
     assert!(error.to_string().contains("two barriers"), "{error}");
 }
+
+#[test]
+fn copies_through_pinned_memory_keep_their_order() {
+    for device in common::devices() {
+        let (len, half) = (3 << 20, 3 << 19);
+        let mut inner = Ledger::new("within");
+        let slot = inner.reserve::<u8>("bytes", len, Phase::Upload);
+        let mut ledger = Ledger::new("a test");
+        ledger.reserve::<u8>("before", 1000, Lifetime::RESIDENT);
+        let room = ledger.reserve_ledger(&inner, Lifetime::RESIDENT);
+        let arena = device.arena(&ledger).unwrap().within(room, &inner);
+        let bytes = arena.get(slot);
+        assert_eq!(bytes.len(), len);
+
+        let stream = device.stream().unwrap();
+        let (mut up, mut down) = (device.pinned(len).unwrap(), device.pinned(half).unwrap());
+        for round in 0..3u8 {
+            let value = |i: usize| (i % 251) as u8 ^ round;
+            for (i, byte) in up.bytes_mut().unwrap().iter_mut().enumerate() {
+                *byte = value(i);
+            }
+            stream
+                .upload_pinned(bytes.slice(half..len), &up, half)
+                .unwrap();
+            stream.upload_pinned(bytes.slice(0..half), &up, 0).unwrap();
+            stream
+                .download_pinned(bytes.slice(half - 1000..len - 1000), &mut down, 0)
+                .unwrap();
+            let found = down.bytes_mut().unwrap();
+            let right = found
+                .iter()
+                .enumerate()
+                .all(|(i, byte)| *byte == value(i + half - 1000));
+            assert!(right, "round {round}");
+        }
+    }
+}

@@ -50,6 +50,8 @@ pub struct DeviceInfo {
     pub kind: DeviceKind,
     /// In words, for people: "2 threads, portable arithmetic".
     pub description: String,
+    /// What tells a graphics processor from others of its kind: `GPU-` and its UUID.
+    pub uuid: Option<String>,
 }
 
 /// Sorts of devices.
@@ -85,6 +87,11 @@ impl PhaseTimes {
         let result = work();
         self.phases.push((phase, start.elapsed()));
         result
+    }
+
+    /// Adds a phase that was timed elsewhere: by the device itself.
+    pub fn record(&mut self, phase: &'static str, time: Duration) {
+        self.phases.push((phase, time));
     }
 
     /// Name and time of each phase.
@@ -141,5 +148,14 @@ pub enum BackendError {
         threads: usize,
         /// What the operating system said.
         reason: String,
+    },
+
+    /// The device refuses or fails.
+    #[error("{source}")]
+    Device {
+        /// What it says, and what to do about it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+        /// Whether this process can use the device no more; otherwise the next proof may succeed.
+        fatal: bool,
     },
 }

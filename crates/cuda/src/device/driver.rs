@@ -28,6 +28,10 @@ pub(crate) trait Driver: Send + Sync {
     fn allocate(&self, bytes: u64) -> Result<u64>;
     unsafe fn free(&self, address: u64);
 
+    /// Lets the device read and write host memory by itself.
+    unsafe fn pin(&self, start: u64, bytes: usize) -> Result<()>;
+    unsafe fn unpin(&self, start: u64);
+
     fn create_stream(&self) -> Result<u64>;
     unsafe fn destroy_stream(&self, stream: u64);
     /// Waits until everything on the stream is done.

@@ -150,6 +150,12 @@ impl Driver for EmulatedDriver {
         }
     }
 
+    unsafe fn pin(&self, _start: u64, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn unpin(&self, _start: u64) {}
+
     fn create_stream(&self) -> Result<u64> {
         Ok(0)
     }

@@ -199,6 +199,11 @@ impl Ledger {
         }
     }
 
+    /// Room for all buffers of another ledger, as `Arena::within` places them.
+    pub fn reserve_ledger(&mut self, inner: &Ledger, lifetime: impl Into<Lifetime>) -> Slot<u8> {
+        self.reserve(inner.name.clone(), inner.peak_bytes() as usize, lifetime)
+    }
+
     /// All buffers, in the order in which they were reserved.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

@@ -128,11 +128,18 @@ impl<T> fmt::Debug for DeviceSlice<T> {
     }
 }
 
-/// The memory of all buffers of a ledger, in one allocation.
+/// The memory of all buffers of a ledger, in one allocation or in a part of another arena's.
 pub struct Arena {
-    driver: Arc<dyn Driver>,
+    /// Shared by the arenas within it.
+    allocation: Arc<Allocation>,
     base: u64,
     layout: Layout,
+}
+
+/// Device memory that is freed when the last arena in it goes.
+struct Allocation {
+    driver: Arc<dyn Driver>,
+    address: u64,
 }
 
 impl Arena {
@@ -153,13 +160,33 @@ impl Arena {
                 limited: limit.is_some_and(|limit| limit <= free),
             });
         }
-        let base = driver.allocate(needed.max(ALIGNMENT))?;
-        debug_assert!(base.is_multiple_of(ALIGNMENT));
+        let address = driver.allocate(needed.max(ALIGNMENT))?;
+        debug_assert!(address.is_multiple_of(ALIGNMENT));
         Ok(Arena {
-            driver,
-            base,
+            allocation: Arc::new(Allocation { driver, address }),
+            base: address,
             layout,
         })
+    }
+
+    /// The buffers of `ledger` in the room that [`Ledger::reserve_ledger`] named for them.
+    ///
+    /// # Panics
+    /// If the slot is of another ledger, or the room is too small.
+    #[must_use]
+    pub fn within(&self, room: Slot<u8>, ledger: &Ledger) -> Arena {
+        let (room, layout) = (self.get(room), ledger.layout());
+        assert!(
+            layout.peak_bytes() <= room.len() as u64,
+            "{} bytes in a room of {}",
+            layout.peak_bytes(),
+            room.len()
+        );
+        Arena {
+            allocation: Arc::clone(&self.allocation),
+            base: room.ptr(),
+            layout,
+        }
     }
 
     /// Where the buffer of `slot` lies.
@@ -177,10 +204,10 @@ impl Arena {
     }
 }
 
-impl Drop for Arena {
+impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: `base` came from `allocate` and nothing else frees it.
-        unsafe { self.driver.free(self.base) };
+        // SAFETY: the address came from `allocate` and nothing else frees it.
+        unsafe { self.driver.free(self.address) };
     }
 }
 

@@ -9,6 +9,7 @@ mod emulated;
 mod kernel;
 mod ledger;
 mod memory;
+mod pinned;
 mod placement;
 mod sort;
 mod stream;
@@ -26,6 +27,7 @@ use driver::Driver;
 pub use kernel::{Kernel, Params};
 pub use ledger::{Ledger, Lifetime, Phase, Slot};
 pub use memory::{Arena, DeviceSlice, Pod};
+pub use pinned::PinnedBuffer;
 pub use sort::{PairBuffers, SortedPairs, scan_temp_bytes, sort_temp_bytes};
 pub use stream::{Event, Stream};
 
@@ -140,6 +142,14 @@ impl Device {
     /// `OutOfMemory`.
     pub fn arena(&self, ledger: &Ledger) -> Result<Arena> {
         Arena::new(Arc::clone(&self.driver), ledger, self.vram_limit)
+    }
+
+    /// A buffer of `bytes` bytes of host memory that copies pass through.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; a driver that fails.
+    pub fn pinned(&self, bytes: usize) -> Result<PinnedBuffer> {
+        PinnedBuffer::new(Arc::clone(&self.driver), bytes)
     }
 
     /// The kernel `name` of `topic`, loaded with its topic when it is first asked for.

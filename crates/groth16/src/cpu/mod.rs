@@ -113,6 +113,7 @@ impl Backend for CpuBackend {
         DeviceInfo {
             kind: DeviceKind::Cpu,
             description: format!("{threads} thread{plural}, {}", self.kernel),
+            uuid: None,
         }
     }
 

@@ -174,6 +174,24 @@ impl Driver for CudaDriver {
         }
     }
 
+    unsafe fn pin(&self, start: u64, bytes: usize) -> Result<()> {
+        self.enter()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's; any flag that is not set does not matter here.
+        let code = unsafe { sys::cuMemHostRegister_v2(start as *mut c_void, bytes, 0) };
+        check_bytes("cuMemHostRegister", code, bytes as u64)
+    }
+
+    unsafe fn unpin(&self, start: u64) {
+        if self.enter().is_ok() {
+            // SAFETY: registered by `pin`. Nothing to be done about an error, which a buffer of no
+            // bytes gives.
+            let _ = unsafe { sys::cuMemHostUnregister(start as *mut c_void) };
+        }
+    }
+
     fn create_stream(&self) -> Result<u64> {
         self.enter()?;
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
