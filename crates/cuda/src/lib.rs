@@ -11,6 +11,7 @@
 mod device;
 mod error;
 mod fatbin;
+pub mod evaluate;
 #[cfg(feature = "cuda")]
 mod images;
 pub mod ntt;

@@ -28,6 +28,8 @@ macro_rules! topics {
 topics! {
     /// Transforms over Fr.
     Ntt = "ntt",
+    /// A·w and B·w from a compiled circuit, and what the queries take from a witness.
+    Evaluate = "evaluate",
     /// The programming model: barriers, collectives, atomics.
     Smoke = "smoke",
 }

@@ -132,7 +132,12 @@ impl CompiledCircuit {
         &self.arguments[start..start + self.template(call).arguments()]
     }
 
-    pub(crate) fn template(&self, call: &Call) -> &Template {
+    /// The template that a call places.
+    ///
+    /// # Panics
+    /// Where the call is not of this circuit.
+    #[must_use]
+    pub fn template(&self, call: &Call) -> &Template {
         &self.templates[call.template as usize]
     }
 

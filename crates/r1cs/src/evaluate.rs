@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::bitmap::Bitmap;
 use crate::circuit::{CompiledCircuit, Place};
 use crate::dictionary::Dictionary;
-use crate::template::{Call, Slot, Template};
+use crate::template::{Call, Template};
 use crate::witness::{PackedWitness, check_length};
 use crate::{Error, Fr, Matrix, Variable};
 
@@ -60,7 +60,7 @@ impl TemplatePlan {
         let dense_index = (0..template.slots())
             .map(|slot| {
                 let index = dense;
-                dense += u32::from(!is_bit(template, slot_number(slot)));
+                dense += u32::from(!template.is_bit(slot_number(slot)));
                 index
             })
             .collect();
@@ -68,7 +68,7 @@ impl TemplatePlan {
             let mut rows = Bitmap::new(template.rows());
             for row in 0..template.rows() {
                 let (slots, ids) = matrix.row(row);
-                let small = slots.iter().all(|&s| is_bit(template, s))
+                let small = slots.iter().all(|&s| template.is_bit(s))
                     && ids.iter().all(|&id| dictionary.small(id).is_some());
                 if small {
                     rows.set(row);
@@ -90,16 +90,6 @@ fn slot_number(slot: usize) -> u32 {
 fn from_integer(integer: i64) -> Fr {
     let magnitude = Fr::from(integer.unsigned_abs());
     if integer < 0 { -magnitude } else { magnitude }
-}
-
-/// Whether a slot's value is known to be 0 or 1.
-fn is_bit(template: &Template, slot: u32) -> bool {
-    match template.slot(slot) {
-        Slot::One => true,
-        Slot::Input(_) => false,
-        Slot::Aux(k) => template.bits.get(k as usize),
-        Slot::Argument(k) => template.argument_bits.get(k as usize),
-    }
 }
 
 /// Marks a slot in [`Values::bits`] whose value is in [`Values::dense`].

@@ -33,8 +33,8 @@ mod rows;
 mod rules;
 mod statistics;
 mod template;
-#[cfg(test)]
-mod test_circuits;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_circuits;
 mod witness;
 
 pub use bitmap::Bitmap;

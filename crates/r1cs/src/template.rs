@@ -50,8 +50,12 @@ impl TermMatrix {
     }
 
     /// Slots and coefficient ids of one row.
+    ///
+    /// # Panics
+    /// Where the template has no such row.
+    #[must_use]
     #[inline]
-    pub(crate) fn row(&self, row: usize) -> (&[u32], &[u16]) {
+    pub fn row(&self, row: usize) -> (&[u32], &[u16]) {
         let range = self.starts[row] as usize..self.starts[row + 1] as usize;
         (&self.slots[range.clone()], &self.coefficients[range])
     }
@@ -131,6 +135,18 @@ impl Template {
             s if s < aux => Slot::Input(s - 1),
             s if s < argument => Slot::Aux(s - aux),
             s => Slot::Argument(s - argument),
+        }
+    }
+
+    /// Whether a slot's value is known to be 0 or 1: the constant one, the variables made
+    /// bits inside, the arguments that are bits.
+    #[must_use]
+    pub fn is_bit(&self, slot: u32) -> bool {
+        match self.slot(slot) {
+            Slot::One => true,
+            Slot::Input(_) => false,
+            Slot::Aux(k) => self.bits.get(k as usize),
+            Slot::Argument(k) => self.argument_bits.get(k as usize),
         }
     }
 

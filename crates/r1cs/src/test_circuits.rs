@@ -11,40 +11,53 @@ use crate::{Builder, CompiledCircuit, Fr, PackedWitness, Variable};
 
 /// How a term names a variable: the rest of the division by what is allocated.
 #[derive(Clone, Debug)]
-pub(crate) enum Pick {
+pub enum Pick {
+    /// An input.
     Input(u32),
+    /// An aux variable.
     Aux(u32),
     /// Counted back from the newest aux variable.
     RecentAux(u32),
+    /// Counted back from the newest input.
     RecentInput(u32),
 }
 
+/// One step of building a circuit.
 #[derive(Clone, Debug)]
-pub(crate) enum Op {
+pub enum Op {
+    /// A new input.
     AllocInput,
+    /// A new aux variable with no row of its own.
     AllocAux,
     /// A new bit with its boolean row.
     Bit,
     /// A gadget of the rule's form over the newest bits.
     Gadget(u8),
+    /// Any row: A, B, C.
     Row([Vec<(Pick, i64)>; 3]),
     /// A block, repeated.
     Block(u8, Vec<Op>),
 }
 
-type Combination = BTreeMap<Variable, Fr>;
+/// A sum of variables with their coefficients, none of them zero.
+pub type Combination = BTreeMap<Variable, Fr>;
 
 /// Builder and naive model, fed alike.
-pub(crate) struct Model {
-    pub(crate) builder: Builder,
-    pub(crate) rows: Vec<[Combination; 3]>,
-    pub(crate) inputs: u32,
-    pub(crate) aux: u32,
+pub struct Model {
+    /// The builder under test.
+    pub builder: Builder,
+    /// Every row so far.
+    pub rows: Vec<[Combination; 3]>,
+    /// Inputs so far, the constant one included.
+    pub inputs: u32,
+    /// Aux variables so far.
+    pub aux: u32,
     bits: Vec<Variable>,
 }
 
 impl Model {
-    pub(crate) fn new(row_limit: usize) -> Self {
+    /// An empty circuit whose runs have at most `row_limit` rows.
+    pub fn new(row_limit: usize) -> Self {
         Self {
             builder: Builder::with_row_limits(1, row_limit),
             rows: Vec::new(),
@@ -54,7 +67,8 @@ impl Model {
         }
     }
 
-    pub(crate) fn of(ops: &[Op], row_limit: usize) -> Self {
+    /// The circuit that `ops` build.
+    pub fn of(ops: &[Op], row_limit: usize) -> Self {
         let mut model = Self::new(row_limit);
         model.apply_all(ops);
         model
@@ -64,19 +78,22 @@ impl Model {
         ops.iter().for_each(|op| self.apply(op));
     }
 
-    pub(crate) fn alloc_aux(&mut self) -> Variable {
+    /// A new aux variable.
+    pub fn alloc_aux(&mut self) -> Variable {
         self.aux += 1;
         let variable = self.builder.alloc_aux();
         assert_eq!(variable, Variable::Aux(self.aux - 1));
         variable
     }
 
-    pub(crate) fn enforce(&mut self, terms: [&[(Variable, i64)]; 3]) {
+    /// A row A·B = C with small coefficients.
+    pub fn enforce(&mut self, terms: [&[(Variable, i64)]; 3]) {
         let terms = terms.map(|t| t.iter().map(|&(v, c)| (v, integer(c))).collect::<Vec<_>>());
         self.enforce_field(&terms);
     }
 
-    pub(crate) fn enforce_field(&mut self, terms: &[Vec<(Variable, Fr)>; 3]) {
+    /// A row A·B = C.
+    pub fn enforce_field(&mut self, terms: &[Vec<(Variable, Fr)>; 3]) {
         let [a, b, c] = terms;
         self.builder.enforce(a, b, c);
         self.rows.push([a, b, c].map(|terms| {
@@ -89,7 +106,8 @@ impl Model {
         }));
     }
 
-    pub(crate) fn bit(&mut self) -> Variable {
+    /// A new variable with its boolean row.
+    pub fn bit(&mut self) -> Variable {
         let x = self.alloc_aux();
         self.enforce([&[(Variable::ONE, 1), (x, -1)], &[(x, 1)], &[]]);
         self.bits.push(x);
@@ -157,12 +175,17 @@ impl Model {
         self.bits.push(x);
     }
 
-    pub(crate) fn finish(self) -> (CompiledCircuit, Vec<[Combination; 3]>) {
-        (self.builder.finish().unwrap(), self.rows)
+    /// The compiled circuit and its rows.
+    ///
+    /// # Panics
+    /// Where the builder refuses the circuit.
+    pub fn finish(self) -> (CompiledCircuit, Vec<[Combination; 3]>) {
+        (self.builder.finish().expect("a small circuit"), self.rows)
     }
 }
 
-pub(crate) fn integer(value: i64) -> Fr {
+/// The field element that an integer stands for.
+pub fn integer(value: i64) -> Fr {
     let magnitude = Fr::from(value.unsigned_abs());
     if value < 0 { -magnitude } else { magnitude }
 }
@@ -179,7 +202,7 @@ fn wide(value: i64) -> Fr {
 
 /// Values for the circuit's variables: bits random, the rest anything. It does not satisfy
 /// the circuit: products do not ask for that.
-pub(crate) fn any_assignment(circuit: &CompiledCircuit, seed: u64) -> (Vec<Fr>, Vec<Fr>) {
+pub fn any_assignment(circuit: &CompiledCircuit, seed: u64) -> (Vec<Fr>, Vec<Fr>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut inputs = vec![Fr::ONE];
     inputs.resize_with(circuit.shape().inputs, || Fr::random(&mut rng));
@@ -195,9 +218,13 @@ pub(crate) fn any_assignment(circuit: &CompiledCircuit, seed: u64) -> (Vec<Fr>, 
     (inputs, aux)
 }
 
-pub(crate) fn any_witness(circuit: &CompiledCircuit, seed: u64) -> PackedWitness {
+/// [`any_assignment`], packed.
+///
+/// # Panics
+/// Never: the assignment has the circuit's lengths.
+pub fn any_witness(circuit: &CompiledCircuit, seed: u64) -> PackedWitness {
     let (inputs, aux) = any_assignment(circuit, seed);
-    PackedWitness::from_assignment(circuit, &inputs, &aux).unwrap()
+    PackedWitness::from_assignment(circuit, &inputs, &aux).expect("the circuit's lengths")
 }
 
 fn pick() -> impl Strategy<Value = Pick> {
@@ -229,11 +256,11 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// Circuits of nested and repeated blocks with allocations of both kinds between the rows.
-pub(crate) fn circuits() -> impl Strategy<Value = Vec<Op>> {
+pub fn circuits() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op(), 0..25)
 }
 
 /// Limits that split everything, something and nothing.
-pub(crate) fn row_limits() -> impl Strategy<Value = usize> {
+pub fn row_limits() -> impl Strategy<Value = usize> {
     prop_oneof![1..4usize, 4..40usize, Just(crate::ROW_LIMIT)]
 }
