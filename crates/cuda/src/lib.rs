@@ -15,6 +15,7 @@ pub mod evaluate;
 #[cfg(feature = "cuda")]
 mod images;
 pub mod ntt;
+pub mod msm;
 mod topic;
 
 pub use device::{

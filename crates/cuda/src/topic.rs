@@ -32,6 +32,8 @@ topics! {
     Evaluate = "evaluate",
     /// The programming model: barriers, collectives, atomics.
     Smoke = "smoke",
+    /// Group sums.
+    Msm = "msm",
 }
 
 #[cfg(test)]

@@ -127,9 +127,32 @@ struct alignas(16) Mont {
     CUZK_FN Mont &operator-=(const Mont &other) { return *this = *this - other; }
     CUZK_FN Mont &operator*=(const Mont &other) { return *this = *this * other; }
 
-    // x y / R mod p. A limb of y at a time, reduced by a limb after each: 2 N^2 + N multiplications
-    // of limbs. x and y need not be reduced: x y < p R is enough for a reduced result.
+    // x y / R mod p. x and y need not be reduced: x y < p R is enough for a reduced result.
     CUZK_FN friend Mont operator*(const Mont &x, const Mont &y) {
+        return product_below_2p(x, y).below_p();
+    }
+
+    // x + p - y: the difference of two reduced values without a correction, below 2 p.
+    CUZK_FN static Mont difference_below_2p(const Mont &x, const Mont &y) {
+        Mont difference;
+        Carry borrow;
+        difference.limb[0] = sub_cc(x.limb[0], y.limb[0], borrow);
+#pragma unroll
+        for (int i = 1; i < N - 1; i++) difference.limb[i] = subc_cc(x.limb[i], y.limb[i], borrow);
+        difference.limb[N - 1] = subc(x.limb[N - 1], y.limb[N - 1], borrow);
+        Carry carry;
+        difference.limb[0] = add_cc(difference.limb[0], Modulus::p(0), carry);
+#pragma unroll
+        for (int i = 1; i < N - 1; i++) {
+            difference.limb[i] = addc_cc(difference.limb[i], Modulus::p(i), carry);
+        }
+        difference.limb[N - 1] = addc(difference.limb[N - 1], Modulus::p(N - 1), carry);
+        return difference;
+    }
+
+    // x y / R mod p, or that and p, for x y < p R. A limb of y at a time, reduced by a limb after
+    // each: 2 N^2 + N multiplications of limbs. The result is below x y / R + p.
+    CUZK_FN static Mont product_below_2p(const Mont &x, const Mont &y) {
         uint32_t even[N], odd[N];
 #pragma unroll
         for (int j = 0; j < N; j += 2) {
@@ -147,7 +170,7 @@ struct alignas(16) Mont {
             }
         }
         // N is even, so the accumulators have changed roles N - 1 times.
-        return merge(odd, even).below_p();
+        return merge(odd, even);
     }
 
     // x^2 / R mod p: the products of different limbs are computed once and doubled.

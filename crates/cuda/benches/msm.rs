@@ -1,0 +1,376 @@
+//! Group sums on a GPU: sizes, times of the stages, and every result checked.
+//!
+//! `cargo bench -p cuda --features cuda --bench msm -- full 20 22`, `… full 26 copies=1`,
+//! `… skewed 22`, `… bits 26`. Bases are (i + 1)·G, so that a sum is known in closed form.
+
+use std::time::Instant;
+
+use blstrs::{G1Affine, G1Projective, Scalar};
+use cuda::msm::{
+    BitSelection, BitSumPlan, Choice, FullSumLimits, FullSumPlan, FullSumTerms, G1, Mask,
+    MultiplesPlan, Profile, ProgressionPlan,
+};
+use cuda::{Arena, Device, DeviceSlice, Ledger, Phase, Stream};
+use ff::Field;
+use group::Group;
+use group::prime::PrimeCurveAffine;
+use rayon::prelude::*;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// sppark 0.1.16 on the H200, scalars and points on the device: log₂ of the size and ms.
+const SPPARK_FULL: [(u32, f64); 5] = [
+    (20, 20.9),
+    (22, 53.9),
+    (24, 155.5),
+    (26, 558.0),
+    (27, 1099.0),
+];
+const SPPARK_BITS: [(u32, f64); 3] = [(24, 4.48), (26, 17.15), (27, 34.07)];
+
+const PHASE: Phase = Phase::SumH;
+
+fn main() {
+    let mut args: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| arg != "--bench")
+        .collect();
+    let copies = args.iter().position(|arg| arg.starts_with("copies="));
+    let copies = copies.map(|at| {
+        args.remove(at)["copies=".len()..]
+            .parse()
+            .expect("a number")
+    });
+    let Some((kind, sizes)) = args.split_first() else {
+        return;
+    };
+    let device = Device::open(0).expect("a device");
+    println!("{} {}", device.info().name, device.info().uuid);
+    for size in sizes {
+        let log_size: u32 = size.parse().expect("log2 of a size");
+        let result = match kind.as_str() {
+            "full" => full(&device, log_size, copies.unwrap_or(1), &["uniform"]),
+            "skewed" => full(&device, log_size, copies.unwrap_or(1), &SKEWED),
+            "bits" => bits(&device, log_size),
+            other => panic!("{other} is neither full, skewed nor bits"),
+        };
+        if let Err(error) = result {
+            println!("2^{log_size}: FAILED: {error}");
+        }
+    }
+}
+
+const SKEWED: [&str; 6] = [
+    "uniform",
+    "all equal",
+    "0 or 1",
+    "15/16 zero",
+    "all -1",
+    "32-bit",
+];
+
+/// A pseudo-random word for each index and place.
+fn word(index: u64, place: u64) -> u64 {
+    let mut z = (index * 8 + place)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(0x1234_5678);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Limbs of r, from the lowest.
+const ORDER: [u64; 4] = [
+    0xffff_ffff_0000_0001,
+    0x53bd_a402_fffe_5bfe,
+    0x3339_d808_09a1_d805,
+    0x73ed_a753_299d_7d48,
+];
+
+fn below_order(limbs: &[u64; 4]) -> bool {
+    limbs.iter().rev().lt(ORDER.iter().rev())
+}
+
+/// Scalar `index` of a kind, canonical.
+fn scalar(kind: &str, index: u64) -> [u64; 4] {
+    let uniform = |index: u64| {
+        (0..)
+            .map(|attempt| {
+                let limb = |i| word(index, i + 4 * (attempt & 1)) ^ (attempt >> 1);
+                [limb(0), limb(1), limb(2), limb(3) >> 1]
+            })
+            .find(below_order)
+            .unwrap_or_default()
+    };
+    match kind {
+        "all equal" => uniform(0),
+        "0 or 1" => [word(index, 0) & 1, 0, 0, 0],
+        "15/16 zero" if index % 16 != 0 => [0; 4],
+        "all -1" => [ORDER[0] - 1, ORDER[1], ORDER[2], ORDER[3]],
+        "32-bit" => [word(index, 0) >> 32, 0, 0, 0],
+        _ => uniform(index),
+    }
+}
+
+/// Σ s_i (i + 1), in the scalar field: column sums of the limbs fit in 128 bits.
+fn logarithm(scalars: &[[u64; 4]]) -> Scalar {
+    let sums = scalars
+        .par_chunks(1 << 16)
+        .enumerate()
+        .map(|(chunk, scalars)| {
+            let mut sums = [0u128; 4];
+            for (i, scalar) in scalars.iter().enumerate() {
+                let factor = ((chunk << 16) + i + 1) as u128;
+                for (sum, &limb) in sums.iter_mut().zip(scalar) {
+                    *sum += factor * u128::from(limb);
+                }
+            }
+            sums
+        });
+    let sums = sums.reduce(|| [0; 4], |x, y| std::array::from_fn(|i| x[i] + y[i]));
+    let shift = Scalar::from(1 << 32).square();
+    sums.iter().rev().fold(Scalar::ZERO, |value, &sum| {
+        let high = Scalar::from((sum >> 64) as u64);
+        value * shift + high * shift + Scalar::from(sum as u64)
+    })
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn stages(profile: &Profile) -> Result<String, Failure> {
+    let stages = profile.stages()?;
+    let text: Vec<String> = stages
+        .iter()
+        .map(|(name, ms)| format!("{name} {ms:.2}"))
+        .collect();
+    Ok(text.join(", "))
+}
+
+/// (i + 1)·G for all of `bases`, checked at a few places.
+fn fill(device: &Device, stream: &Stream, bases: DeviceSlice<G1Affine>) -> Result<(), Failure> {
+    let mut ledger = Ledger::new("bases");
+    let multiprocessors = device.info().multiprocessors;
+    let plan =
+        ProgressionPlan::<G1>::new("bases", bases.len(), multiprocessors, &mut ledger, PHASE);
+    let arena = device.arena(&ledger)?;
+    let start = Instant::now();
+    plan.bind(device, &arena)?
+        .run(stream, bases, G1Affine::generator())?;
+    let last = bases.len() - 1;
+    for i in [
+        0,
+        1,
+        2,
+        3,
+        30,
+        31,
+        32,
+        1000,
+        last / 2,
+        last / 2 + 1,
+        last - 1,
+        last,
+    ] {
+        let mut point = [G1Affine::identity()];
+        stream.download(bases.slice(i..i + 1), &mut point)?;
+        let expected = G1Projective::generator() * Scalar::from(i as u64 + 1);
+        if G1Projective::from(point[0]) != expected {
+            return Err(format!("base {i} is {:?}, not {expected:?}", point[0]).into());
+        }
+    }
+    println!(
+        "  {} bases in {:.2} s",
+        bases.len(),
+        start.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn full(device: &Device, log_size: u32, copies: u64, kinds: &[&str]) -> Result<(), Failure> {
+    let terms = 1usize << log_size;
+    let multiprocessors = device.info().multiprocessors;
+    let limits = FullSumLimits {
+        base_bytes: copies * 96 * terms as u64,
+        work_bytes: 60 << 30,
+    };
+    let choice = Choice::new::<G1>(terms, terms, limits, multiprocessors);
+    print!("{choice}");
+    let windows = choice.chosen.shape.windows.clone();
+    let mut ledger = Ledger::new("the sum");
+    let base_slot = ledger.reserve("bases", terms * windows.copies() as usize, PHASE);
+    let scalar_slot = ledger.reserve::<[u64; 4]>("scalars", terms, PHASE);
+    let plan = FullSumPlan::<G1>::new(
+        "sum",
+        choice.chosen.shape,
+        multiprocessors,
+        &mut ledger,
+        PHASE,
+    );
+    let arena = device.arena(&ledger)?;
+    let stream = device.stream()?;
+    let bases = arena.get(base_slot);
+    fill(device, &stream, bases.slice(0..terms))?;
+    copy_bases(device, &stream, bases, terms, &windows)?;
+    let sum = plan.bind(device, &arena)?;
+
+    for kind in kinds {
+        let scalars: Vec<[u64; 4]> = (0..terms as u64)
+            .into_par_iter()
+            .map(|i| scalar(kind, i))
+            .collect();
+        let scalar_slice = arena.get(scalar_slot);
+        stream.upload(scalar_slice, &scalars)?;
+        let terms = FullSumTerms {
+            bases,
+            scalars: scalar_slice.cast(),
+            indices: None,
+        };
+        let expected = G1Projective::generator() * logarithm(&scalars);
+        let mut times = Vec::new();
+        let mut right = 0;
+        let runs = if log_size >= 25 { 3 } else { 9 };
+        for _ in 0..runs + 1 {
+            let start = Instant::now();
+            sum.run(&stream, &terms)?;
+            let result = sum.finish(&stream)?;
+            times.push(start.elapsed().as_secs_f64() * 1e3);
+            right += usize::from(result == expected);
+        }
+        let first = times.remove(0);
+        let mut profile = Profile::on();
+        sum.run_profiled(&stream, &terms, &mut profile)?;
+        right += usize::from(sum.finish(&stream)? == expected);
+        let sppark = SPPARK_FULL.iter().find(|(size, _)| *size == log_size);
+        println!(
+            "2^{log_size} {kind}: {right} of {} right, median {:.2} ms (first {first:.2}, min {:.2}), sppark {:?}; {}",
+            runs + 2,
+            median(times.clone()),
+            times.iter().copied().fold(f64::MAX, f64::min),
+            sppark.map(|(_, ms)| ms),
+            stages(&profile)?
+        );
+    }
+    Ok(())
+}
+
+fn copy_bases(
+    device: &Device,
+    stream: &Stream,
+    bases: DeviceSlice<G1Affine>,
+    points: usize,
+    windows: &cuda::msm::Windows,
+) -> Result<(), Failure> {
+    let mut ledger = Ledger::new("copies");
+    let plan = MultiplesPlan::<G1>::new(
+        "copies",
+        points,
+        windows.copies(),
+        device.info().multiprocessors,
+        &mut ledger,
+        PHASE,
+    );
+    let arena: Arena = device.arena(&ledger)?;
+    let start = Instant::now();
+    plan.bind(device, &arena)?
+        .run(stream, bases, points, windows)?;
+    stream.synchronize()?;
+    println!(
+        "  {} copies in {:.2} s",
+        windows.copies(),
+        start.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn bits(device: &Device, log_size: u32) -> Result<(), Failure> {
+    let variables = 1usize << log_size;
+    let words = variables / 64;
+    let mut ledger = Ledger::new("the sum");
+    let base_slot = ledger.reserve("bases", variables, PHASE);
+    let ones_slot = ledger.reserve::<u64>("ones", words, PHASE);
+    let mask_slot = ledger.reserve::<u64>("mask", words, PHASE);
+    let rank_slot = ledger.reserve::<u32>("ranks", words, PHASE);
+    let plan = BitSumPlan::<G1>::new(
+        "bits",
+        variables,
+        variables,
+        device.info().multiprocessors,
+        &mut ledger,
+        PHASE,
+    );
+    let arena = device.arena(&ledger)?;
+    let stream = device.stream()?;
+    let bases = arena.get(base_slot);
+    fill(device, &stream, bases)?;
+    let sum = plan.bind(device, &arena)?;
+
+    let random: Vec<u64> = (0..words as u64).map(|i| word(i, 0)).collect();
+    let mask: Vec<u64> = (0..words as u64).map(|i| word(i, 1) | word(i, 2)).collect();
+    let mut rank = 0;
+    let ranks: Vec<u32> = mask
+        .iter()
+        .map(|word| {
+            rank += word.count_ones();
+            rank - word.count_ones()
+        })
+        .collect();
+    stream.upload(arena.get(mask_slot), &mask)?;
+    stream.upload(arena.get(rank_slot), &ranks)?;
+    let masks = Mask {
+        words: arena.get(mask_slot),
+        ranks: arena.get(rank_slot),
+    };
+    let cases = [
+        ("half ones", random.clone(), None),
+        ("half ones, 3/4 present", random, Some(masks)),
+        ("all ones", vec![u64::MAX; words], None),
+        ("none", vec![0; words], None),
+    ];
+    for (kind, ones, masked) in cases {
+        stream.upload(arena.get(ones_slot), &ones)?;
+        let mut logarithm = 0u128;
+        for (w, &ones) in ones.iter().enumerate() {
+            let present = if masked.is_some() { mask[w] } else { u64::MAX };
+            let first = if masked.is_some() {
+                ranks[w] as usize
+            } else {
+                64 * w
+            };
+            let mut selected = ones & present;
+            while selected != 0 {
+                let below = (1u64 << selected.trailing_zeros()) - 1;
+                logarithm += first as u128 + u128::from((present & below).count_ones()) + 1;
+                selected &= selected - 1;
+            }
+        }
+        let high = Scalar::from((logarithm >> 64) as u64) * Scalar::from(1 << 32).square();
+        let expected = G1Projective::generator() * (high + Scalar::from(logarithm as u64));
+        let selection = BitSelection {
+            ones: arena.get(ones_slot),
+            mask: masked,
+            first_point: 0,
+        };
+        let mut times = Vec::new();
+        let mut right = 0;
+        for _ in 0..8 {
+            let start = Instant::now();
+            sum.run(&stream, &selection, bases)?;
+            right += usize::from(sum.finish(&stream)? == expected);
+            times.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+        times.remove(0);
+        let mut profile = Profile::on();
+        sum.run_profiled(&stream, &selection, bases, &mut profile)?;
+        let sppark = SPPARK_BITS.iter().find(|(size, _)| *size == log_size);
+        println!(
+            "2^{log_size} bits, {kind}: {right} of 8 right, median {:.2} ms, sppark (half ones) {:?}; {}",
+            median(times),
+            sppark.map(|(_, ms)| ms),
+            stages(&profile)?
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,317 @@
+// The rounds of a sum: which points are added to which.
+//
+// A bucket of m points needs rounds of halving: with h = ceil(m/2), point j takes in point j + h for
+// j < floor(m/2), which leaves h points. All pairs of a round are independent, over all buckets. The
+// first round reads the bases through the sorted indices and writes to *slots*: bucket b, whose run
+// of entries begins at s, has its ceil(m/2) points from slot floor((s + b)/2) on. That leaves
+// room enough for every bucket (the next one begins at floor((s + m + b + 1)/2) or later), needs no
+// prefix sum, and takes (entries + buckets)/2 slots in all. Later rounds work in place.
+
+#pragma once
+
+#include "msm/fold.cuh"
+
+namespace cuzk {
+
+constexpr u32 MAX_ROUNDS = 32;
+
+// === Lists of pairs ===
+
+template <class F>
+struct PairListsParams {
+    // Sorted: bucket, and index of the base with its sign.
+    const u32 *keys, *values;
+    // One more than the indices of a bucket's first and last entry.
+    const u32 *first, *last;
+    const Affine<F> *bases;
+    Affine<F> *slots;
+    // Round 0: signed indices of two bases, and the slot of their sum.
+    u32 *first_left, *first_right, *first_out;
+    // Rounds from 1 on: slots, where round r begins at starts[r].
+    u32 *left, *right;
+    // Pairs of each round so far; zeroed by the caller.
+    u32 *counts;
+    u32 entries, buckets;
+    u32 starts[MAX_ROUNDS];
+};
+
+constexpr u32 LIST_THREADS = 256;
+// Entries a thread: one atomic addition a round to each counter for 4096 entries.
+constexpr u32 LIST_ENTRIES = 16;
+
+// Writes the pairs of all rounds, and carries the middle point of every bucket of odd size over to
+// its slot. A thread speaks for the entry at a position: in each round it writes the pair that this
+// entry is the left one of, if it still is one. Work is by entries, not by buckets, so a bucket may
+// be of any size. Blocks take room in the lists in any order.
+// Grid: ceil(entries / 4096) blocks of 256 threads. Reads 8 bytes an entry, the bucket's range, and
+// the partner's value; writes 12 bytes a pair of round 0 and 8 a later one, and 96 (G2: 192) for a
+// middle point.
+template <class F>
+__device__ __forceinline__ void write_pair_lists(const PairListsParams<F> &p) {
+    __shared__ u32 totals[2];
+    __shared__ u32 block_start;
+    const u32 lane = threadIdx.x % WARP;
+    const u32 lanes_before = (1u << lane) - 1;
+    // Consecutive entries are consecutive lanes; a warp's are 512 in a row.
+    const u32 warp_first = (blockIdx.x * LIST_THREADS + threadIdx.x / WARP * WARP) * LIST_ENTRIES + lane;
+
+    // For each entry: its rank in the bucket, the bucket's points this round, its first place.
+    u32 rank[LIST_ENTRIES], size[LIST_ENTRIES], place[LIST_ENTRIES];
+#pragma unroll
+    for (u32 e = 0; e < LIST_ENTRIES; e++) {
+        const u32 i = warp_first + e * WARP;
+        rank[e] = size[e] = place[e] = 0;
+        const u32 key = i < p.entries ? p.keys[i] : p.buckets;
+        if (key >= p.buckets) continue;
+        const u32 start = p.first[key] - 1;
+        rank[e] = i - start;
+        size[e] = p.last[key] - start;
+        place[e] = (start + key) / 2;
+        if (size[e] % 2 == 1 && rank[e] == size[e] / 2) {
+            const u32 value = p.values[i];
+            Affine<F> point = p.bases[value & ~SIGN_OF_INDEX];
+            if (value & SIGN_OF_INDEX) point.y = -point.y;
+            p.slots[place[e] + rank[e]] = point;
+        }
+    }
+
+    if (threadIdx.x < 2) totals[threadIdx.x] = 0;
+    __syncthreads();
+    for (u32 round = 0; round < MAX_ROUNDS; round++) {
+        u32 warp_pairs = 0;
+#pragma unroll
+        for (u32 e = 0; e < LIST_ENTRIES; e++) {
+            warp_pairs += __popc(__ballot_sync(FULL_WARP, rank[e] < size[e] / 2));
+        }
+        u32 offset = 0;
+        if (lane == 0 && warp_pairs > 0) offset = atomicAdd(&totals[round % 2], warp_pairs);
+        offset = __shfl_sync(FULL_WARP, offset, 0);
+        __syncthreads();
+        const u32 block_pairs = totals[round % 2];
+        if (block_pairs == 0) return;
+        if (threadIdx.x == 0) {
+            block_start = atomicAdd(&p.counts[round], block_pairs);
+            totals[(round + 1) % 2] = 0;
+        }
+        __syncthreads();
+        offset += block_start;
+#pragma unroll
+        for (u32 e = 0; e < LIST_ENTRIES; e++) {
+            const bool active = rank[e] < size[e] / 2;
+            const u32 ballot = __ballot_sync(FULL_WARP, active);
+            const u32 half = size[e] - size[e] / 2;
+            if (active) {
+                const u32 at = offset + __popc(ballot & lanes_before);
+                if (round == 0) {
+                    const u32 i = warp_first + e * WARP;
+                    p.first_left[at] = p.values[i];
+                    p.first_right[at] = p.values[i + half];
+                    p.first_out[at] = place[e] + rank[e];
+                } else {
+                    p.left[p.starts[round] + at] = place[e] + rank[e];
+                    p.right[p.starts[round] + at] = place[e] + rank[e] + half;
+                }
+            }
+            offset += __popc(ballot);
+            size[e] = half;
+        }
+        // The next round's total is zeroed before anyone adds to it, and block_start read by all
+        // before it changes, by the two barriers of a round.
+    }
+}
+
+// === Operands of the folds ===
+
+// Round 0 over the lists.
+template <class F>
+struct BaseListOperands {
+    static constexpr bool SIGNED = true;
+    const Affine<F> *source;
+    Affine<F> *result;
+    const u32 *left, *right, *out;
+
+    __device__ __forceinline__ Pair pair(u32 i) const { return {left[i], right[i], out[i]}; }
+};
+
+// A later round over the lists: in place.
+template <class F>
+struct SlotListOperands {
+    static constexpr bool SIGNED = false;
+    const Affine<F> *source;
+    Affine<F> *result;
+    const u32 *left, *right;
+
+    __device__ __forceinline__ Pair pair(u32 i) const { return {left[i], right[i], left[i]}; }
+};
+
+// The two-dimensional reduction: the sum of (b + 1) S_b over the buckets b of a set needs only the
+// sums over rows and over columns when b is written as row * 2^column_bits + column. Buckets come
+// in blocks of 2^row_bits rows; a set is one or more blocks, whose rows follow each other.
+struct Grid {
+    u32 blocks, row_bits, column_bits;
+};
+
+// First round: the right half of every row onto its left half, and the lower half of every block
+// onto its upper half, out of the buckets' slots. result: [rows][columns/2], then
+// [blocks][rows of a block/2][columns].
+template <class F>
+struct BucketOperands {
+    static constexpr bool SIGNED = false;
+    const Affine<F> *source;
+    Affine<F> *result;
+    // One more than the index of the bucket's first entry, 0 for an empty bucket.
+    const u32 *first;
+    // A slot that holds infinity.
+    u32 infinity;
+    Grid grid;
+
+    __device__ __forceinline__ u32 slot(u32 bucket) const {
+        const u32 start = first[bucket];
+        return start == 0 ? infinity : (start - 1 + bucket) / 2;
+    }
+
+    __device__ __forceinline__ Pair pair(u32 i) const {
+        const u32 half_block_bits = grid.row_bits + grid.column_bits - 1;
+        const u32 half = grid.blocks << half_block_bits;
+        u32 bucket, step;
+        if (i < half) {
+            step = 1u << (grid.column_bits - 1);
+            bucket = (i >> (grid.column_bits - 1) << grid.column_bits) | (i & (step - 1));
+        } else {
+            step = 1u << half_block_bits;
+            const u32 j = i - half;
+            bucket = (j >> half_block_bits << (half_block_bits + 1)) | (j & (step - 1));
+        }
+        return {slot(bucket), slot(bucket + step), i};
+    }
+};
+
+// Round `round` >= 1 of the reduction, in place.
+template <class F>
+struct GridOperands {
+    static constexpr bool SIGNED = false;
+    const Affine<F> *source;
+    Affine<F> *result;
+    Grid grid;
+    u32 round;
+
+    // Pairs of the rows, and of rows and columns together.
+    __device__ __forceinline__ u32 row_pairs() const {
+        return (grid.blocks << (grid.row_bits + grid.column_bits - 1)) >> round;
+    }
+
+    __device__ __forceinline__ Pair pair(u32 i) const {
+        const u32 half_block_bits = grid.row_bits + grid.column_bits - 1;
+        const u32 rows = row_pairs();
+        u32 left, step;
+        if (i < rows) {
+            const u32 bits = grid.column_bits - 1 - round;
+            step = 1u << bits;
+            left = (i >> bits << (grid.column_bits - 1)) | (i & (step - 1));
+        } else {
+            const u32 bits = half_block_bits - round;
+            step = 1u << bits;
+            const u32 j = i - rows;
+            left = (grid.blocks << half_block_bits) + ((j >> bits << half_block_bits) | (j & (step - 1)));
+        }
+        return {left, left + step, left};
+    }
+};
+
+// First round of a sum of chosen points: of m indices the second half onto the first.
+template <class F>
+struct SelectedOperands {
+    static constexpr bool SIGNED = false;
+    const Affine<F> *source;
+    Affine<F> *result;
+    const u32 *indices;
+    u32 half;
+
+    __device__ __forceinline__ Pair pair(u32 i) const { return {indices[i], indices[i + half], i}; }
+};
+
+// A later round: m points, the second half onto the first, in place.
+template <class F>
+struct HalfOperands {
+    static constexpr bool SIGNED = false;
+    const Affine<F> *source;
+    Affine<F> *result;
+    u32 half;
+
+    __device__ __forceinline__ Pair pair(u32 i) const { return {i, i + half, i}; }
+};
+
+// Points that are left of `count` after `rounds` rounds of halving: ceil(count / 2^rounds).
+__device__ __forceinline__ u32 points_after(u32 count, u32 rounds) {
+    return u32((u64(count) + (u64(1) << rounds) - 1) >> rounds);
+}
+
+// === Parameters and bodies of the fold kernels ===
+
+template <class F>
+struct FoldBasesParams {
+    BaseListOperands<F> operands;
+    FoldScratch scratch;
+    const u32 *pairs;
+};
+
+template <class F>
+struct FoldSlotsParams {
+    SlotListOperands<F> operands;
+    FoldScratch scratch;
+    const u32 *pairs;
+};
+
+template <class F>
+struct FoldBucketsParams {
+    BucketOperands<F> operands;
+    FoldScratch scratch;
+};
+
+template <class F>
+struct FoldGridParams {
+    GridOperands<F> operands;
+    FoldScratch scratch;
+};
+
+template <class F>
+struct FoldChosenParams {
+    const Affine<F> *bases;
+    const u32 *indices;
+    Affine<F> *points;
+    FoldScratch scratch;
+    // Chosen points before the first round.
+    const u32 *count;
+    u32 round;
+};
+
+template <class F>
+__device__ __forceinline__ void fold_buckets(const FoldBucketsParams<F> &p) {
+    const Grid &grid = p.operands.grid;
+    fold_pairs<F>(p.operands, grid.blocks << (grid.row_bits + grid.column_bits), p.scratch);
+}
+
+template <class F>
+__device__ __forceinline__ void fold_grid(const FoldGridParams<F> &p) {
+    fold_pairs<F>(p.operands, 2 * p.operands.row_pairs(), p.scratch);
+}
+
+template <class F>
+__device__ __forceinline__ void fold_selected(const FoldChosenParams<F> &p) {
+    const u32 count = *p.count, half = points_after(count, 1);
+    // Of an odd number the middle one has no partner.
+    if (count % 2 == 1 && blockIdx.x == 0 && threadIdx.x == 0) {
+        p.points[half - 1] = p.bases[p.indices[half - 1]];
+    }
+    const SelectedOperands<F> operands = {p.bases, p.points, p.indices, half};
+    fold_pairs<F>(operands, count / 2, p.scratch);
+}
+
+template <class F>
+__device__ __forceinline__ void fold_halves(const FoldChosenParams<F> &p) {
+    const u32 count = points_after(*p.count, p.round);
+    const HalfOperands<F> operands = {p.points, p.points, points_after(count, 1)};
+    fold_pairs<F>(operands, count / 2, p.scratch);
+}
+
+}  // namespace cuzk

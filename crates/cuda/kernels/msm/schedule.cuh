@@ -1,0 +1,104 @@
+// How the warps of a grid share the pairs of a round.
+//
+// A warp works on `rows` of 32 consecutive pairs, a lane on one pair of each row, and makes one
+// inversion for all rows of a chunk: large chunks make inversions rare. Rounds with many pairs hand
+// out chunks on demand, large ones first and ever smaller ones at the end, so that all warps end
+// together although some multiprocessors run faster than others. Rounds with few pairs are split
+// evenly at once; the shorter they are, the fewer warps take part, because an inversion
+// costs its latency whatever it is shared by.
+
+#pragma once
+
+#include "common/kernel.cuh"
+
+namespace cuzk {
+
+struct Schedule {
+    // Chunks handed out so far; zeroed before the launch.
+    u32 *chunks;
+    // Largest chunk, in rows.
+    u32 batch;
+};
+
+struct Chunk {
+    u32 first_row, rows;
+};
+
+// From this many rows a grid's warps on, chunks are handed out on demand. 8 M pairs over 2112
+// warps are 124 rows for each (H200: below that the even split is faster).
+constexpr u32 ON_DEMAND_ROWS = 124;
+// Smallest chunk handed out on demand: an inversion costs about 32 products, so two a pair.
+constexpr u32 SMALLEST_CHUNK = 16;
+
+// Chunk `index` of `rows` rows: `batch` rows each while that leaves at least twice as much for
+// every warp; then each `warps` chunks hold half of what is left. No rows when there is none left.
+__device__ __forceinline__ Chunk chunk_on_demand(u32 index, u32 rows, u32 warps, u32 batch) {
+    u32 begin = 0;
+    for (;;) {
+        const u32 rest = rows - begin;
+        const u32 share = rest / (2 * warps);
+        if (share <= SMALLEST_CHUNK) {
+            const u64 first = begin + u64(index) * SMALLEST_CHUNK;
+            if (first >= rows) return {rows, 0};
+            return {u32(first), min(SMALLEST_CHUNK, rows - u32(first))};
+        }
+        const u32 size = min(share, batch);
+        const u32 chunks = share >= batch ? max(1u, (rest - 2 * warps * batch) / batch) : warps;
+        if (index < chunks) return {begin + index * size, size};
+        index -= chunks;
+        begin += chunks * size;
+    }
+}
+
+// Warps of the grid that take part in a round of `rows` rows. `multiprocessors` blocks of the grid
+// are one a multiprocessor.
+__device__ __forceinline__ u32 blocks_for(u32 rows, u32 blocks, u32 warps_per_block) {
+    // Measured on the H200 with four blocks of four warps a multiprocessor: four warps a
+    // multiprocessor are best up to 2^16 pairs, eight up to 2^21.
+    const u32 row_capacity = blocks * warps_per_block;
+    if (rows <= row_capacity) return max(1u, blocks / 4);
+    if (rows <= 32 * row_capacity) return max(1u, blocks / 2);
+    return blocks;
+}
+
+// The chunks of a warp, one after the other; all lanes of a warp see the same ones.
+class WarpChunks {
+  public:
+    __device__ __forceinline__ WarpChunks(const Schedule &schedule, u32 rows)
+        : schedule(schedule), rows(rows) {
+        const u32 warps_per_block = blockDim.x / WARP;
+        const u32 blocks = blocks_for(rows, gridDim.x, warps_per_block);
+        warps = blocks * warps_per_block;
+        on_demand = rows / ON_DEMAND_ROWS >= warps;
+        // Consecutive rows, as evenly as whole rows allow, and in equal chunks.
+        const u32 warp = blockIdx.x * warps_per_block + threadIdx.x / WARP;
+        next_row = end_row = 0;
+        if (blockIdx.x >= blocks) {
+            on_demand = false;
+        } else if (!on_demand) {
+            next_row = u32(u64(rows) * warp / warps);
+            end_row = u32(u64(rows) * (warp + 1) / warps);
+        }
+    }
+
+    // No rows when there is none left.
+    __device__ __forceinline__ Chunk next() {
+        if (on_demand) {
+            u32 index = 0;
+            if (threadIdx.x % WARP == 0) index = atomicAdd(schedule.chunks, 1);
+            return chunk_on_demand(__shfl_sync(FULL_WARP, index, 0), rows, warps, schedule.batch);
+        }
+        const u32 rest = end_row - next_row;
+        const u32 chunks = (rest + schedule.batch - 1) / schedule.batch;
+        const Chunk chunk = {next_row, chunks == 0 ? 0 : (rest + chunks - 1) / chunks};
+        next_row += chunk.rows;
+        return chunk;
+    }
+
+  private:
+    const Schedule &schedule;
+    u32 rows, warps, next_row, end_row;
+    bool on_demand;
+};
+
+}  // namespace cuzk
