@@ -337,6 +337,7 @@ __device__ __forceinline__ void fold_pairs(const Operands &operands, u32 pairs, 
         const F product = multiply_denominators(lane, chunk.rows, products, staged);
         const u32 left_over =
             finish_additions(lane, chunk.rows, products, deferred, staged, inverse_call(reduced(product)));
+        // Rare: the branch costs nothing when no lane takes it.
         if (left_over > 0) fold_deferred(lane, products, deferred, left_over);
         __syncwarp();
     }

@@ -18,6 +18,8 @@ struct Schedule {
     u32 *chunks;
     // Largest chunk, in rows.
     u32 batch;
+    // So many blocks of the grid are one on each multiprocessor.
+    u32 multiprocessors;
 };
 
 struct Chunk {
@@ -50,15 +52,13 @@ __device__ __forceinline__ Chunk chunk_on_demand(u32 index, u32 rows, u32 warps,
     }
 }
 
-// Warps of the grid that take part in a round of `rows` rows. `multiprocessors` blocks of the grid
-// are one a multiprocessor.
-__device__ __forceinline__ u32 blocks_for(u32 rows, u32 blocks, u32 warps_per_block) {
-    // Measured on the H200 with four blocks of four warps a multiprocessor: four warps a
-    // multiprocessor are best up to 2^16 pairs, eight up to 2^21.
-    const u32 row_capacity = blocks * warps_per_block;
-    if (rows <= row_capacity) return max(1u, blocks / 4);
-    if (rows <= 32 * row_capacity) return max(1u, blocks / 2);
-    return blocks;
+// Blocks of the grid that take part in a round of `rows` rows. Measured on the H200 with blocks of
+// four warps: one a multiprocessor is best up to 2^16 pairs, two up to 2^21.
+__device__ __forceinline__ u32 blocks_for(u32 rows, const Schedule &schedule) {
+    const u32 row_capacity = 16 * schedule.multiprocessors;
+    if (rows <= row_capacity) return min(gridDim.x, schedule.multiprocessors);
+    if (rows <= 32 * row_capacity) return min(gridDim.x, 2 * schedule.multiprocessors);
+    return gridDim.x;
 }
 
 // The chunks of a warp, one after the other; all lanes of a warp see the same ones.
@@ -67,7 +67,7 @@ class WarpChunks {
     __device__ __forceinline__ WarpChunks(const Schedule &schedule, u32 rows)
         : schedule(schedule), rows(rows) {
         const u32 warps_per_block = blockDim.x / WARP;
-        const u32 blocks = blocks_for(rows, gridDim.x, warps_per_block);
+        const u32 blocks = blocks_for(rows, schedule);
         warps = blocks * warps_per_block;
         on_demand = rows / ON_DEMAND_ROWS >= warps;
         // Consecutive rows, as evenly as whole rows allow, and in equal chunks.

@@ -10,6 +10,16 @@ namespace cuzk {
 
 constexpr u32 SUM_THREADS = 128;
 
+// sum += point, as calls: inlined, the additions of this file would take the compiler minutes.
+template <class F>
+CUZK_NOINLINE __device__ void add_to(Xyzz<F> &sum, const Xyzz<F> &point) {
+    sum.add(point);
+}
+template <class F>
+CUZK_NOINLINE __device__ void add_to(Xyzz<F> &sum, const Affine<F> &point) {
+    sum.add(point);
+}
+
 // The value of lane `lane ^ step`.
 template <class F>
 __device__ __forceinline__ Xyzz<F> shuffle_xor(const Xyzz<F> &value, u32 step) {
@@ -25,7 +35,7 @@ __device__ __forceinline__ Xyzz<F> shuffle_xor(const Xyzz<F> &value, u32 step) {
 template <class F>
 __device__ __forceinline__ void sum_over_lanes(Xyzz<F> &value, u32 width) {
 #pragma unroll 1
-    for (u32 step = 1; step < width; step *= 2) value.add(shuffle_xor(value, step));
+    for (u32 step = 1; step < width; step *= 2) add_to(value, shuffle_xor(value, step));
 }
 
 // The sum over the block, in thread 0.
@@ -38,7 +48,7 @@ __device__ __forceinline__ void sum_over_block(Xyzz<F> &value) {
     __syncthreads();
     if (threadIdx.x == 0) {
 #pragma unroll 1
-        for (u32 warp = 1; warp < SUM_THREADS / WARP; warp++) value.add(of_warp[warp]);
+        for (u32 warp = 1; warp < SUM_THREADS / WARP; warp++) add_to(value, of_warp[warp]);
     }
 }
 
@@ -82,7 +92,7 @@ __device__ __forceinline__ void sum_lines(const SumLinesParams<F> &p) {
     }
     Xyzz<F> sum = Xyzz<F>::infinity();
 #pragma unroll 1
-    for (u32 i = lane; i < count; i += p.lanes) sum.add(points[u64(i) * stride]);
+    for (u32 i = lane; i < count; i += p.lanes) add_to(sum, points[u64(i) * stride]);
     sum_over_lanes(sum, p.lanes);
     if (lane != 0 || count == 0) return;
     if (line < rows) {
@@ -141,7 +151,7 @@ __device__ __forceinline__ void sum_bits(const SumBitsParams<F> &p) {
 #pragma unroll 1
     for (u32 i = part * SUM_THREADS + threadIdx.x; i < count; i += p.parts * SUM_THREADS) {
         const u32 line = all ? i : (i & ~below) << 1 | 1u << selected | (i & below);
-        sum.add(lines[line]);
+        add_to(sum, lines[line]);
     }
     sum_over_block(sum);
     if (threadIdx.x == 0) p.sums[blockIdx.x] = sum;
@@ -166,7 +176,7 @@ __device__ __forceinline__ void sum_points(const SumPointsParams<F> &p) {
     Xyzz<F> sum = Xyzz<F>::infinity();
 #pragma unroll 1
     for (u32 i = blockIdx.x * SUM_THREADS + threadIdx.x; i < count; i += gridDim.x * SUM_THREADS) {
-        sum.add(p.points[i]);
+        add_to(sum, p.points[i]);
     }
     sum_over_block(sum);
     if (threadIdx.x == 0) p.sums[blockIdx.x] = sum;

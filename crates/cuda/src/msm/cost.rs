@@ -115,7 +115,7 @@ impl Candidate {
     fn new<C: SumCurve>(
         terms: usize,
         points: usize,
-        windows: Windows,
+        windows: &Windows,
         limits: FullSumLimits,
         multiprocessors: u32,
     ) -> Self {

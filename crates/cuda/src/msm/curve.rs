@@ -19,7 +19,9 @@ pub trait SumCurve: Copy + fmt::Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// The kernels.
     const KERNELS: KernelNames;
-    /// Additions a second in long rounds, for the cost model (H200).
+    /// Blocks of a fold kernel on a multiprocessor, as in the kernels' launch bounds.
+    const FOLD_BLOCKS: u32;
+    /// Additions a millisecond in long rounds, for the cost model (H200).
     const ADDITIONS_PER_MS: f64;
     /// Milliseconds of a round too short to fill the device: mostly one inversion's latency.
     const ROUND_MS: f64;
@@ -86,6 +88,7 @@ impl SumCurve for G1 {
 
     const NAME: &'static str = "G1";
     const KERNELS: KernelNames = kernel_names!("g1");
+    const FOLD_BLOCKS: u32 = 4;
     const ADDITIONS_PER_MS: f64 = 3.66e6;
     const ROUND_MS: f64 = 0.05;
 
@@ -100,6 +103,7 @@ impl SumCurve for G2 {
 
     const NAME: &'static str = "G2";
     const KERNELS: KernelNames = kernel_names!("g2");
+    const FOLD_BLOCKS: u32 = 2;
     // Three products of Fp for one of Fp2; not yet measured.
     const ADDITIONS_PER_MS: f64 = 1.2e6;
     const ROUND_MS: f64 = 0.06;

@@ -23,7 +23,7 @@ impl FoldSlots {
         ledger: &mut Ledger,
         work: Lifetime,
     ) -> Self {
-        let grid = FoldGrid::new(pairs, multiprocessors);
+        let grid = FoldGrid::new(pairs, multiprocessors, C::FOLD_BLOCKS);
         let remembered = if pairs == 0 { 0 } else { grid.remembered() };
         let parts = size_of::<C::Affine>() / 32;
         FoldSlots {
@@ -62,7 +62,7 @@ impl Fold {
             deferred: self.deferred.ptr(),
             chunks,
             batch: self.grid.batch,
-            padding: 0,
+            multiprocessors: self.grid.multiprocessors,
         }
     }
 

@@ -86,7 +86,7 @@ pub struct FoldScratch {
     pub deferred: u64,
     pub chunks: u64,
     pub batch: u32,
-    pub padding: u32,
+    pub multiprocessors: u32,
 }
 
 /// `FoldBasesParams`.

@@ -6,9 +6,6 @@ pub const MAX_ROUNDS: usize = 32;
 /// Threads of a block of the fold kernels, `FOLD_THREADS`.
 pub const FOLD_THREADS: u32 = 128;
 
-/// Blocks of the fold kernels on a multiprocessor.
-pub const FOLD_BLOCKS: u32 = 4;
-
 const WARP: u64 = 32;
 
 /// The most pairs that round `round` can have over buckets of `entries` points in all. A bucket
@@ -38,32 +35,39 @@ pub fn list_starts(entries: u64) -> ([u32; MAX_ROUNDS], usize) {
 /// How the fold kernels are launched, and what they need to remember between their two passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldGrid {
-    /// Blocks of [`FOLD_THREADS`] threads.
-    pub blocks: u32,
+    /// Multiprocessors of the device.
+    pub multiprocessors: u32,
+    /// Blocks of [`FOLD_THREADS`] threads on each.
+    pub blocks_each: u32,
     /// Rows of a chunk: pairs that a thread inverts for at once.
     pub batch: u32,
 }
 
-/// Pairs that share an inversion at most. On the H200 an inversion costs about as much as 32
-/// products (73 with 30 division steps a round), so that 256 pairs make it 2 % of the work.
-const BATCH: u32 = 256;
+/// Pairs that share an inversion at most. An inversion costs about as much as 32 products; shared by
+/// 512 pairs it is 1 % of their additions.
+const BATCH: u32 = 512;
 
 impl FoldGrid {
-    /// For rounds of up to `pairs` pairs on a device of so many multiprocessors.
-    pub fn new(pairs: u64, multiprocessors: u32) -> Self {
-        let blocks = multiprocessors * FOLD_BLOCKS;
-        let warps = u64::from(blocks * FOLD_THREADS) / WARP;
-        // Short rounds use a quarter of the warps.
-        let rows_per_warp = pairs.div_ceil(WARP).div_ceil(warps / 4).max(1);
+    /// For rounds of up to `pairs` pairs.
+    pub fn new(pairs: u64, multiprocessors: u32, blocks_each: u32) -> Self {
+        // Short rounds use one block a multiprocessor.
+        let warps = u64::from(multiprocessors * FOLD_THREADS) / WARP;
+        let rows_per_warp = pairs.div_ceil(WARP).div_ceil(warps).max(1);
         FoldGrid {
-            blocks,
+            multiprocessors,
+            blocks_each,
             batch: u64::from(BATCH).min(rows_per_warp) as u32,
         }
     }
 
+    /// Blocks of a launch.
+    pub fn blocks(&self) -> u32 {
+        self.multiprocessors * self.blocks_each
+    }
+
     /// Pairs that are in work at one time, all threads together.
     pub fn remembered(&self) -> usize {
-        self.blocks as usize * FOLD_THREADS as usize * self.batch as usize
+        self.blocks() as usize * FOLD_THREADS as usize * self.batch as usize
     }
 }
 
@@ -101,8 +105,8 @@ mod tests {
 
     #[test]
     fn short_rounds_have_small_chunks() {
-        assert_eq!(FoldGrid::new(1000, 132).batch, 1);
-        assert_eq!(FoldGrid::new(1 << 26, 132).batch, 256);
+        assert_eq!(FoldGrid::new(1000, 132, 4).batch, 1);
+        assert_eq!(FoldGrid::new(1 << 26, 132, 4).batch, 512);
     }
 
     #[test]

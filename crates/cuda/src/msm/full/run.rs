@@ -291,8 +291,9 @@ impl<C: SumCurve> FullSum<C> {
         profile.end(stream, "first round")?;
         let starts = list_starts(pass.entries).0;
         let [left, right] = self.later_pairs(pass);
-        for round in 1..rounds(pass.entries) as usize {
-            let start = 4 * u64::from(starts[round]);
+        let rounds = rounds(pass.entries) as usize;
+        for (round, &start) in starts.iter().enumerate().take(rounds).skip(1) {
+            let start = 4 * u64::from(start);
             let params = params::FoldSlots {
                 source: points,
                 result: points,

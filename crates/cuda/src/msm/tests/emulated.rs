@@ -174,7 +174,7 @@ fn full_sums_with_several_passes() {
 
 #[test]
 fn full_sums_of_skewed_scalars_and_bases() {
-    const TERMS: usize = 1000;
+    const TERMS: usize = 300;
     let distinct = bases(TERMS);
     let equal = vec![distinct[6]; TERMS];
     let mut opposite: Vec<G1Affine> = distinct.clone();
