@@ -105,7 +105,7 @@ fn scalar(kind: &str, index: u64) -> [u64; 4] {
     match kind {
         "all equal" => uniform(0),
         "0 or 1" => [word(index, 0) & 1, 0, 0, 0],
-        "15/16 zero" if index % 16 != 0 => [0; 4],
+        "15/16 zero" if !index.is_multiple_of(16) => [0; 4],
         "all -1" => [ORDER[0] - 1, ORDER[1], ORDER[2], ORDER[3]],
         "32-bit" => [word(index, 0) >> 32, 0, 0, 0],
         _ => uniform(index),

@@ -14,8 +14,8 @@ mod fatbin;
 pub mod evaluate;
 #[cfg(feature = "cuda")]
 mod images;
-pub mod ntt;
 pub mod msm;
+pub mod ntt;
 mod topic;
 
 pub use device::{

@@ -26,14 +26,14 @@ macro_rules! topics {
 }
 
 topics! {
+    /// Group sums.
+    Msm = "msm",
     /// Transforms over Fr.
     Ntt = "ntt",
     /// A·w and B·w from a compiled circuit, and what the queries take from a witness.
     Evaluate = "evaluate",
     /// The programming model: barriers, collectives, atomics.
     Smoke = "smoke",
-    /// Group sums.
-    Msm = "msm",
 }
 
 #[cfg(test)]

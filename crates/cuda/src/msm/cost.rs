@@ -72,8 +72,9 @@ impl Choice {
         limits: FullSumLimits,
         multiprocessors: u32,
     ) -> Self {
-        let candidate =
-            |windows: Windows| Candidate::new::<C>(terms, points, windows, limits, multiprocessors);
+        let candidate = |windows: Windows| {
+            Candidate::new::<C>(terms, points, &windows, limits, multiprocessors)
+        };
         let mut candidates = Vec::new();
         for copies in COPIES {
             let sets = DIGITS.start().div_ceil(copies)..=DIGITS.end() / copies;

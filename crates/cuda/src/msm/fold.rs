@@ -70,7 +70,7 @@ impl Fold {
     pub fn launch<P: Params>(&self, stream: &Stream, kernel: &Kernel, params: &P) -> Result<()> {
         stream.launch(
             kernel,
-            self.grid.blocks,
+            self.grid.blocks(),
             FOLD_THREADS,
             self.shared_bytes,
             params,
