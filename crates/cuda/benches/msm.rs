@@ -69,9 +69,9 @@ const SKEWED: [&str; 6] = [
     "32-bit",
 ];
 
-/// A pseudo-random word for each index and place.
+/// A pseudo-random word for each index and place (below 64).
 fn word(index: u64, place: u64) -> u64 {
-    let mut z = (index * 8 + place)
+    let mut z = (index * 64 + place)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
         .wrapping_add(0x1234_5678);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -94,13 +94,11 @@ fn below_order(limbs: &[u64; 4]) -> bool {
 /// Scalar `index` of a kind, canonical.
 fn scalar(kind: &str, index: u64) -> [u64; 4] {
     let uniform = |index: u64| {
-        (0..)
-            .map(|attempt| {
-                let limb = |i| word(index, i + 4 * (attempt & 1)) ^ (attempt >> 1);
-                [limb(0), limb(1), limb(2), limb(3) >> 1]
-            })
-            .find(below_order)
-            .unwrap_or_default()
+        let limbs = |attempt: u64| {
+            let limb = |i| word(index, 4 * attempt + i);
+            [limb(0), limb(1), limb(2), limb(3) >> 1]
+        };
+        (0..16).map(limbs).find(below_order).unwrap_or_default()
     };
     match kind {
         "all equal" => uniform(0),
