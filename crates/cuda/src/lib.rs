@@ -8,20 +8,29 @@
 //! Work on a device is *planned, then run*: a plan names every buffer in a [`Ledger`] before
 //! anything is allocated; an [`Arena`] takes all of them at once; running only launches.
 
+mod backend;
 mod device;
 mod error;
-mod fatbin;
 pub mod evaluate;
+mod fatbin;
 #[cfg(feature = "cuda")]
 mod images;
 pub mod msm;
 pub mod ntt;
 mod topic;
 
-pub use device::{
-    Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, Lifetime, PairBuffers,
-    Params, Phase, PinnedBuffer, Pod, Slot, SortedPairs, Stream, scan_temp_bytes, sort_temp_bytes,
+pub use backend::{
+    GpuBackend, PlanError, PlanTarget, ProofPlan, SelfTest, SelfTestError, SumChoice, self_test,
 };
+pub use device::{
+    Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, LedgerEntry, Lifetime,
+    PairBuffers, Params, Phase, PinnedBuffer, Pod, Slot, SortedPairs, Stream, scan_temp_bytes,
+    sort_temp_bytes,
+};
+pub use error::{CudaError, DriverVersion, Result};
+pub use fatbin::Target;
+pub use topic::Topic;
+
 /// The targets that every kernel of this build has code for; none in a build without `cuda`.
 pub fn built_targets() -> Vec<Target> {
     #[cfg(feature = "cuda")]
@@ -29,7 +38,3 @@ pub fn built_targets() -> Vec<Target> {
     #[cfg(not(feature = "cuda"))]
     Vec::new()
 }
-
-pub use error::{CudaError, DriverVersion, Result};
-pub use fatbin::Target;
-pub use topic::Topic;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::size::Size;
+
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 the proof does not verify; 2 usage; 3 bad input;
 4 parameters missing, wrong or corrupt; 5 resources (memory, disk, threads,
@@ -65,6 +67,9 @@ pub enum Command {
     Params(ParamsCommand),
     /// Prove and verify a bundled real 2 KiB sector, with test keys made here
     Demo(DemoArgs),
+    /// What this program finds on this machine
+    #[command(subcommand)]
+    Doctor(DoctorCommand),
     /// Fabricated requests, and what work on them costs
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -95,6 +100,20 @@ pub struct KeyArgs {
     pub allow_test_keys: bool,
 }
 
+/// What proves.
+#[derive(Debug, Args)]
+pub struct DeviceArgs {
+    /// What proves
+    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    pub device: Device,
+    /// Which GPU, as the driver counts them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub gpu: usize,
+    /// The most GPU memory to use, such as 16GiB (default: what is free)
+    #[arg(long, value_name = "SIZE")]
+    pub vram: Option<Size>,
+}
+
 /// Arguments of `cuzk prove`.
 #[derive(Debug, Args)]
 pub struct ProveArgs {
@@ -108,9 +127,9 @@ pub struct ProveArgs {
     /// (default: print them as hex)
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// What proves
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
-    pub device: Device,
+    /// What proves.
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Non-interactive PoRep: write each partition's proof into the folder
     /// given by --out, without the aggregate the chain asks for
     #[arg(long, requires = "out")]
@@ -168,12 +187,34 @@ pub enum BenchCommand {
         #[arg(long, default_value_t = 1, value_name = "N")]
         seed: u64,
     },
+    /// Time proofs of the first partition of a made-up request: from the packed
+    /// witness to the verified proof
+    Prove(BenchProveArgs),
     /// The measuring process of `witness`
     #[command(hide = true)]
     MeasureWitness {
         /// Request file
         file: PathBuf,
     },
+}
+
+/// Arguments of `cuzk bench prove`.
+#[derive(Debug, Args)]
+pub struct BenchProveArgs {
+    /// Circuit, such as winning-32g
+    pub name: String,
+    /// Everything random about the request follows from it
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub seed: u64,
+    /// Proofs after the first one
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub repeat: usize,
+    /// What proves.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// The keys.
+    #[command(flatten)]
+    pub keys: KeyArgs,
 }
 
 /// `cuzk circuit …`.
@@ -186,6 +227,25 @@ pub enum CircuitCommand {
         /// Circuit name, such as porep-32g
         name: String,
     },
+    /// What proving the circuit on a GPU takes: every buffer with its size and
+    /// lifetime, and how the sums are done. Needs no GPU
+    Plan {
+        /// Circuit name, such as porep-32g
+        name: String,
+        /// GPU memory to plan for, such as 16GiB (default: no limit)
+        #[arg(long, value_name = "SIZE")]
+        vram: Option<Size>,
+        /// Multiprocessors of the GPU to plan for
+        #[arg(long, value_name = "N", default_value_t = 132, value_parser = clap::value_parser!(u32).range(1..))]
+        multiprocessors: u32,
+    },
+}
+
+/// `cuzk doctor …`.
+#[derive(Debug, Subcommand)]
+pub enum DoctorCommand {
+    /// Driver and GPUs, whether this program has code for them, and a proof on each
+    Gpu,
 }
 
 /// `cuzk params …`.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use groth16::{Backend, CpuBackend};
+use cuda::{CudaError, GpuBackend};
+use groth16::{Backend, CpuBackend, DeviceKind};
 use serde::Serialize;
 
-use crate::cli::Device;
-use crate::failure::{Exit, Failure};
+use crate::cli::{Device, DeviceArgs};
+use crate::failure::Failure;
 use crate::progress::{Meter, Progress};
 
 /// The chosen device.
@@ -20,39 +21,72 @@ pub struct Chosen {
 /// A device in `--json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeviceDocument {
-    /// `cpu`.
+    /// `cpu` or `gpu`.
     pub device: &'static str,
     /// The device in words.
     pub name: String,
+    /// `GPU-…`, of a GPU.
+    pub uuid: Option<String>,
     /// Why this one.
-    pub reason: &'static str,
+    pub reason: String,
 }
 
 /// Chooses the device.
 ///
 /// # Errors
-/// `DEVICE_ABSENT` for a device that was named and is not there: never another one instead.
-pub fn choose(device: Device, progress: &Progress) -> Result<Chosen, Failure> {
-    let reason = match device {
-        Device::Cpu => "as asked for",
-        Device::Auto => "this build has no GPU backend",
-        Device::Gpu => {
-            return Err(Failure::new(
-                Exit::Resources,
-                "DEVICE_ABSENT",
-                "cannot prove on a gpu: this build has no GPU backend",
-                "use --device cpu, or --device auto to take what there is",
-            ));
-        }
-    };
-    let backend = CpuBackend::new().with_progress(Arc::new(Meter::new(progress, "proving")));
-    let name = backend.device().to_string();
-    Ok(Chosen {
-        backend: Box::new(backend),
-        document: DeviceDocument {
-            device: "cpu",
-            name,
-            reason,
-        },
+/// `DEVICE_ABSENT` and others for a device that was named and cannot be used: never another one
+/// instead.
+pub fn choose(args: &DeviceArgs, progress: &Progress) -> Result<Chosen, Failure> {
+    match args.device {
+        Device::Cpu => Ok(cpu("as asked for".to_owned(), progress)),
+        Device::Gpu => Ok(gpu(open(args)?, "as asked for", progress)),
+        Device::Auto => Ok(match open(args) {
+            Ok(backend) => gpu(backend, "the fastest device here", progress),
+            Err(error) => cpu(format!("no GPU: {}", without_remedy(&error)), progress),
+        }),
+    }
+}
+
+fn open(args: &DeviceArgs) -> Result<GpuBackend, CudaError> {
+    let backend = GpuBackend::open(args.gpu)?;
+    Ok(match args.vram {
+        Some(vram) => backend.with_vram_limit(vram.bytes()),
+        None => backend,
     })
+}
+
+/// The first sentence: what is wrong.
+fn without_remedy(error: &CudaError) -> String {
+    let text = error.to_string();
+    let end = text.find(". ").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+fn cpu(reason: String, progress: &Progress) -> Chosen {
+    let backend = CpuBackend::new().with_progress(meter(progress));
+    chosen(Box::new(backend), reason)
+}
+
+fn gpu(backend: GpuBackend, reason: &str, progress: &Progress) -> Chosen {
+    let backend = backend.with_progress(meter(progress));
+    chosen(Box::new(backend), reason.to_owned())
+}
+
+fn meter(progress: &Progress) -> Arc<Meter> {
+    Arc::new(Meter::new(progress, "proving"))
+}
+
+fn chosen(backend: Box<dyn Backend>, reason: String) -> Chosen {
+    let info = backend.device();
+    let device = match info.kind {
+        DeviceKind::Gpu => "gpu",
+        _ => "cpu",
+    };
+    let document = DeviceDocument {
+        device,
+        name: info.to_string(),
+        uuid: info.uuid,
+        reason,
+    };
+    Chosen { backend, document }
 }

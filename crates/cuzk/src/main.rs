@@ -16,6 +16,7 @@ mod partitions;
 mod phases;
 mod progress;
 mod proving;
+mod size;
 mod table;
 
 use std::panic::{self, AssertUnwindSafe};
@@ -73,6 +74,7 @@ fn run(cli: Cli, output: Output) -> Result<(), Failure> {
         Command::Circuit(command) => commands::circuit::run(&context, &command),
         Command::Params(command) => commands::params::run(&context, &command),
         Command::Demo(args) => commands::demo::run(&context, &args),
+        Command::Doctor(command) => commands::doctor::run(&context, &command),
         Command::Bench(command) => commands::bench::run(&context, &command),
     }
 }

@@ -86,6 +86,11 @@ impl Lifetime {
         first: Phase::Upload,
         last: Phase::Download,
     };
+
+    /// Whether a buffer holds something during `phase`.
+    pub fn contains(self, phase: Phase) -> bool {
+        (self.first..=self.last).contains(&phase)
+    }
 }
 
 impl From<Phase> for Lifetime {
@@ -107,16 +112,18 @@ impl fmt::Display for Lifetime {
 }
 
 /// The list of all buffers of a plan.
-#[derive(Debug)]
+///
+/// A clone may be added to separately; slots reserved before are of both.
+#[derive(Debug, Clone)]
 pub struct Ledger {
     id: u64,
     name: Cow<'static, str>,
-    entries: Vec<Entry>,
+    entries: Vec<LedgerEntry>,
 }
 
 /// A buffer in a ledger.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// What it is for, `topic: buffer`.
     pub name: Cow<'static, str>,
     /// Its size, rounded up to the alignment.
@@ -186,7 +193,7 @@ impl Ledger {
         lifetime: impl Into<Lifetime>,
     ) -> Slot<T> {
         let bytes = (len as u64 * size_of::<T>() as u64).next_multiple_of(ALIGNMENT);
-        self.entries.push(Entry {
+        self.entries.push(LedgerEntry {
             name: name.into(),
             bytes,
             lifetime: lifetime.into(),
@@ -205,7 +212,7 @@ impl Ledger {
     }
 
     /// All buffers, in the order in which they were reserved.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[LedgerEntry] {
         &self.entries
     }
 
@@ -232,7 +239,7 @@ impl Ledger {
     }
 
     fn pieces(&self) -> Vec<Piece> {
-        let piece = |entry: &Entry| Piece {
+        let piece = |entry: &LedgerEntry| Piece {
             bytes: entry.bytes,
             alive: entry.lifetime.first as u8..=entry.lifetime.last as u8,
         };

@@ -25,7 +25,7 @@ use crate::topic::Topic;
 use driver::Driver;
 
 pub use kernel::{Kernel, Params};
-pub use ledger::{Ledger, Lifetime, Phase, Slot};
+pub use ledger::{Ledger, LedgerEntry, Lifetime, Phase, Slot};
 pub use memory::{Arena, DeviceSlice, Pod};
 pub use pinned::PinnedBuffer;
 pub use sort::{PairBuffers, SortedPairs, scan_temp_bytes, sort_temp_bytes};

@@ -6,6 +6,7 @@ use r1cs::{CompiledCircuit, Matrix, Rule, Statistics};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::plan;
 use crate::Context;
 use crate::cli::CircuitCommand;
 use crate::failure::{Exit, Failure};
@@ -16,6 +17,11 @@ pub fn run(context: &Context, command: &CircuitCommand) -> Result<(), Failure> {
     match command {
         CircuitCommand::List => list(context),
         CircuitCommand::Show { name } => show(context, name),
+        CircuitCommand::Plan {
+            name,
+            vram,
+            multiprocessors,
+        } => plan::run(context, parse(name)?, *vram, *multiprocessors),
     }
 }
 

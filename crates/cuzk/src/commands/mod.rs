@@ -1,9 +1,12 @@
 //! One module per command.
 
 pub mod bench;
+mod bench_prove;
 pub mod circuit;
 pub mod demo;
+pub mod doctor;
 pub mod params;
+pub mod plan;
 pub mod prove;
 pub mod request;
 pub mod verify;

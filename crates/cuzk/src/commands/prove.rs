@@ -13,7 +13,7 @@ use groth16::key::KeyStore;
 use serde::Serialize;
 
 use crate::Context;
-use crate::cli::{Device, ProveArgs};
+use crate::cli::{Device, DeviceArgs, ProveArgs};
 use crate::device::{self, Chosen, DeviceDocument};
 use crate::failure::{Exit, Failure};
 use crate::keys::{self, KeyDocument};
@@ -26,7 +26,7 @@ use crate::{input, partitions};
 
 /// Runs the command.
 pub fn run(context: &Context, args: &ProveArgs) -> Result<(), Failure> {
-    let device = device::choose(args.device, &context.progress)?;
+    let device = device::choose(&args.device, &context.progress)?;
     let mut phases = Phases::start();
     let decoded = phases.run("decode", || input::request(context.output, &args.request))?;
     let sink = Sink::new(context, &decoded.request, args)?;
@@ -36,7 +36,12 @@ pub fn run(context: &Context, args: &ProveArgs) -> Result<(), Failure> {
 
 /// The device that `cuzk demo` uses.
 pub fn default_device(context: &Context) -> Result<Chosen, Failure> {
-    device::choose(Device::Auto, &context.progress)
+    let args = DeviceArgs {
+        device: Device::Auto,
+        gpu: 0,
+        vram: None,
+    };
+    device::choose(&args, &context.progress)
 }
 
 /// Checks a decoded request, proves it with a key from `store`, delivers and reports the result.

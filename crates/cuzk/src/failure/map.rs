@@ -6,6 +6,7 @@
 
 use std::io;
 
+use cuda::CudaError;
 use filecoin::{Error as FilecoinError, WitnessError};
 use groth16::BackendError;
 use groth16::key::KeyError;
@@ -84,6 +85,33 @@ impl From<BackendError> for Failure {
             BackendError::Circuit(error) => return error.into(),
             BackendError::OtherCircuit { .. } => (Exit::Params, "PARAMS_OTHER_CIRCUIT"),
             BackendError::Threads { .. } => (Exit::Resources, "THREADS"),
+            BackendError::Device { source, .. } => match source.downcast::<CudaError>() {
+                Ok(error) => return (*error).into(),
+                Err(source) => {
+                    let failure =
+                        Failure::new(Exit::Internal, "BACKEND", source.to_string(), REPORT);
+                    return failure;
+                }
+            },
+            _ => (Exit::Internal, "BACKEND"),
+        };
+        split(exit, code, &error.to_string(), ". ", REPORT)
+    }
+}
+
+impl From<CudaError> for Failure {
+    fn from(error: CudaError) -> Self {
+        let (exit, code) = match &error {
+            CudaError::NotBuilt | CudaError::NoDriver | CudaError::NoDevice { .. } => {
+                (Exit::Resources, "DEVICE_ABSENT")
+            }
+            CudaError::DriverTooOld { .. } => (Exit::Resources, "DRIVER_TOO_OLD"),
+            CudaError::MissingImage { .. } => (Exit::Resources, "DEVICE_NO_CODE"),
+            CudaError::DoesNotFit { .. } => (Exit::Resources, "VRAM"),
+            CudaError::OutOfMemory { .. } => (Exit::Resources, "VRAM"),
+            CudaError::LaunchFailure { .. } | CudaError::Call { .. } => {
+                (Exit::Internal, "DEVICE_FAILED")
+            }
             _ => (Exit::Internal, "BACKEND"),
         };
         split(exit, code, &error.to_string(), ". ", REPORT)

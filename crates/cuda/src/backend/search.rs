@@ -1,0 +1,244 @@
+//! The search for the fastest plan that fits.
+
+use super::plan::PlanTarget;
+use super::sum::{SumPlan, SumSize};
+use crate::device::Ledger;
+use crate::error::{CudaError, Result};
+use crate::msm::{Candidate, Choice, FullSumLimits, G1, G2, SumCurve};
+
+/// Proofs under way at a time, if they fit: one is uploaded and evaluated while the other's sums
+/// run.
+const UNITS: usize = 2;
+
+/// Logarithms of the bytes of work memory that are tried for the sums.
+const WORK_LOGS: std::ops::Range<u32> = 16..40;
+
+/// One for each of the five sums.
+pub struct PerSum<T> {
+    pub h: T,
+    pub l: T,
+    pub a: T,
+    pub b_g1: T,
+    pub b_g2: T,
+}
+
+pub type Sizes = PerSum<SumSize>;
+pub type Ways = PerSum<Candidate>;
+
+impl<T> PerSum<T> {
+    pub fn as_array(&self) -> [&T; 5] {
+        [&self.h, &self.l, &self.a, &self.b_g1, &self.b_g2]
+    }
+
+    fn at(&mut self, sum: usize) -> &mut T {
+        match sum {
+            0 => &mut self.h,
+            1 => &mut self.l,
+            2 => &mut self.a,
+            3 => &mut self.b_g1,
+            _ => &mut self.b_g2,
+        }
+    }
+
+    fn map<U>(self, f: impl Fn(T) -> U) -> PerSum<U> {
+        PerSum {
+            h: f(self.h),
+            l: f(self.l),
+            a: f(self.a),
+            b_g1: f(self.b_g1),
+            b_g2: f(self.b_g2),
+        }
+    }
+}
+
+impl Sizes {
+    /// The choice for each sum. `base_bytes` gets a sum's size and the bytes of its points.
+    fn choose(
+        &self,
+        target: PlanTarget,
+        work_bytes: u64,
+        base_bytes: impl Fn(usize, u64) -> u64,
+    ) -> PerSum<Choice> {
+        let mut sum = 0;
+        let mut limits = |size: &SumSize, point: usize| {
+            sum += 1;
+            FullSumLimits {
+                base_bytes: base_bytes(sum - 1, (size.points * point) as u64),
+                work_bytes,
+            }
+        };
+        let n = target.multiprocessors;
+        let (g1, g2) = (
+            size_of::<<G1 as SumCurve>::Affine>(),
+            size_of::<<G2 as SumCurve>::Affine>(),
+        );
+        PerSum {
+            h: self.h.choose::<G1>(limits(&self.h, g1), n),
+            l: self.l.choose::<G1>(limits(&self.l, g1), n),
+            a: self.a.choose::<G1>(limits(&self.a, g1), n),
+            b_g1: self.b_g1.choose::<G1>(limits(&self.b_g1, g1), n),
+            b_g2: self.b_g2.choose::<G2>(limits(&self.b_g2, g2), n),
+        }
+    }
+}
+
+/// The five sums' plans.
+pub struct Sums {
+    pub h: SumPlan<G1>,
+    pub l: SumPlan<G1>,
+    pub a: SumPlan<G1>,
+    pub b_g1: SumPlan<G1>,
+    pub b_g2: SumPlan<G2>,
+}
+
+impl Sums {
+    pub fn new(
+        sizes: &Sizes,
+        ways: &Ways,
+        target: PlanTarget,
+        resident: &mut Ledger,
+        unit: &mut Ledger,
+    ) -> Self {
+        let n = target.multiprocessors;
+        Sums {
+            h: SumPlan::new(&sizes.h, &ways.h, n, resident, unit),
+            l: SumPlan::new(&sizes.l, &ways.l, n, resident, unit),
+            a: SumPlan::new(&sizes.a, &ways.a, n, resident, unit),
+            b_g1: SumPlan::new(&sizes.b_g1, &ways.b_g1, n, resident, unit),
+            b_g2: SumPlan::new(&sizes.b_g2, &ways.b_g2, n, resident, unit),
+        }
+    }
+
+    /// Group and size of each.
+    pub fn sizes(&self) -> [(&'static str, &SumSize); 5] {
+        [
+            (G1::NAME, self.h.size()),
+            (G1::NAME, self.l.size()),
+            (G1::NAME, self.a.size()),
+            (G1::NAME, self.b_g1.size()),
+            (G2::NAME, self.b_g2.size()),
+        ]
+    }
+
+    /// What making the copies of the bases takes; one sum after the other has its bytes.
+    pub fn load_bytes(&self) -> u64 {
+        [
+            self.h.copy_bytes(),
+            self.l.copy_bytes(),
+            self.a.copy_bytes(),
+            self.b_g1.copy_bytes(),
+            self.b_g2.copy_bytes(),
+        ]
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+    }
+}
+
+/// What there is to choose from.
+pub struct Search<'a> {
+    /// The buffers that are there whatever is chosen.
+    pub resident: &'a Ledger,
+    pub unit: &'a Ledger,
+    pub sizes: &'a Sizes,
+    pub target: PlanTarget,
+}
+
+/// What was chosen.
+pub struct Found {
+    /// Proofs under way at a time.
+    pub units: usize,
+    pub ways: Ways,
+    /// The same, beside what else there was with the memory that each sum gets.
+    pub choices: PerSum<Choice>,
+}
+
+impl Search<'_> {
+    /// Tries several units, then one whose sums have ever less work memory.
+    /// What is left over then goes to copies of the bases.
+    ///
+    /// # Errors
+    /// `DoesNotFit` with the least memory that would do.
+    pub fn run(&self) -> Result<Found> {
+        let vram = self.target.vram_bytes;
+        if self.bytes(UNITS, &self.one_copy(vram)) <= vram {
+            return Ok(self.with_copies(UNITS, vram));
+        }
+        // The same steps whatever the limit, so that the least memory of all is enough.
+        let mut least = u64::MAX;
+        for shift in WORK_LOGS.rev().chain([0]) {
+            let work_bytes = (1u64 << shift) - 1;
+            let needed = self.bytes(1, &self.one_copy(work_bytes));
+            if needed <= vram {
+                return Ok(self.with_copies(1, work_bytes));
+            }
+            least = least.min(needed);
+        }
+        Err(CudaError::DoesNotFit {
+            what: self.resident.name().to_owned(),
+            needed: least,
+            available: vram,
+            limited: self.target.limited,
+        })
+    }
+
+    /// The fastest way of each sum with one copy of the bases; the smallest, if none does with
+    /// `work_bytes`.
+    fn one_copy(&self, work_bytes: u64) -> Ways {
+        let choices = self
+            .sizes
+            .choose(self.target, work_bytes, |_, points| points);
+        choices.map(|choice| choice.chosen)
+    }
+
+    /// Bytes of the whole plan.
+    fn bytes(&self, units: usize, ways: &Ways) -> u64 {
+        let [mut resident, mut unit] = [self.resident.clone(), self.unit.clone()];
+        let sums = Sums::new(self.sizes, ways, self.target, &mut resident, &mut unit);
+        resident.peak_bytes() + units as u64 * unit.peak_bytes().max(sums.load_bytes())
+    }
+
+    /// Spends the memory that is left on copies of bases: always on the step that saves most time
+    /// for a byte, of those that fit.
+    fn with_copies(&self, units: usize, work_bytes: u64) -> Found {
+        let vram = self.target.vram_bytes;
+        let all = self.sizes.choose(self.target, work_bytes, |_, _| vram);
+        let mut ways = self.one_copy(work_bytes);
+        while self.take_best_step(units, work_bytes, &all, &mut ways) {}
+        let bases: Vec<u64> = ways.as_array().iter().map(|way| way.base_bytes).collect();
+        let given = |sum: usize, _| bases[sum];
+        Found {
+            units,
+            choices: self.sizes.choose(self.target, work_bytes, given),
+            ways,
+        }
+    }
+
+    fn take_best_step(
+        &self,
+        units: usize,
+        work_bytes: u64,
+        all: &PerSum<Choice>,
+        ways: &mut Ways,
+    ) -> bool {
+        let mut steps = Vec::new();
+        for (sum, (choice, now)) in all.as_array().into_iter().zip(ways.as_array()).enumerate() {
+            for way in &choice.candidates {
+                let larger = way.base_bytes > now.base_bytes && way.work_bytes <= work_bytes;
+                if larger && way.ms < now.ms {
+                    let bytes = (way.base_bytes - now.base_bytes) as f64;
+                    steps.push(((now.ms - way.ms) / bytes, sum, way));
+                }
+            }
+        }
+        steps.sort_by(|x, y| y.0.total_cmp(&x.0));
+        for (_, sum, way) in steps {
+            let before = std::mem::replace(ways.at(sum), way.clone());
+            if self.bytes(units, ways) <= self.target.vram_bytes {
+                return true;
+            }
+            *ways.at(sum) = before;
+        }
+        false
+    }
+}

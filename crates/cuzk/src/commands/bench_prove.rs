@@ -1,0 +1,153 @@
+//! `cuzk bench prove NAME`: proofs of one witness over and over, from the packed witness to the
+//! verified proof.
+
+use std::time::{Duration, Instant};
+
+use filecoin::native::NativeWitness;
+use filecoin::{CircuitId, WitnessGenerator};
+use groth16::{Blinding, PreparedVerifyingKey};
+use instances::Instance;
+use serde::Serialize;
+
+use crate::Context;
+use crate::cli::BenchProveArgs;
+use crate::device::{self, DeviceDocument};
+use crate::failure::{Exit, Failure};
+use crate::keys::{self, KeyDocument};
+use crate::table::{self, Align, Table};
+
+/// Runs the command.
+pub fn run(context: &Context, id: CircuitId, args: &BenchProveArgs) -> Result<(), Failure> {
+    let device = device::choose(&args.device, &context.progress)?;
+    let request = Instance::new(id, args.seed).request().map_err(|error| {
+        Failure::new(
+            Exit::Usage,
+            "NO_INSTANCE",
+            error.to_string(),
+            "choose another circuit",
+        )
+    })?;
+    let circuit = id.compiled()?;
+    let store = keys::store(context, &args.keys);
+    let key = keys::proving_key(context, &store, &keys::spec(id, &circuit))?;
+    let witness = NativeWitness.witness(&request, 0, &circuit)?;
+    let pvk = PreparedVerifyingKey::from(key.key.vk());
+
+    let mut runs = Vec::new();
+    for _ in 0..=args.repeat {
+        let blinding = Blinding::random()?;
+        let start = Instant::now();
+        let backend = &*device.backend;
+        let (_, times) = groth16::prove(backend, &circuit, &key.key, &pvk, &witness, blinding)?;
+        runs.push(Run {
+            total: start.elapsed(),
+            phases: times.iter().collect(),
+        });
+    }
+    let first = runs.remove(0);
+    let document = Document {
+        schema: "cuzk.bench-prove/1",
+        circuit: id.name(),
+        seed: args.seed,
+        device: device.document,
+        key: KeyDocument::new(&key.path, key.trust),
+        proofs: runs.len(),
+        first_ms: ms(first.total),
+        total_ms: median(runs.iter().map(|run| run.total)),
+        phases: phases(&first, &runs),
+    };
+    context.output.show(&document, &document.text())
+}
+
+/// A proof.
+struct Run {
+    total: Duration,
+    phases: Vec<(&'static str, Duration)>,
+}
+
+/// The phases of the warm proofs, medians, in order; those of the first proof too.
+fn phases(first: &Run, runs: &[Run]) -> Vec<PhaseDocument> {
+    let phase = |(i, (name, time)): (usize, &(&'static str, Duration))| PhaseDocument {
+        name,
+        first_ms: ms(*time),
+        median_ms: median(runs.iter().filter_map(|run| Some(run.phases.get(i)?.1))),
+    };
+    first.phases.iter().enumerate().map(phase).collect()
+}
+
+fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+fn median(times: impl Iterator<Item = Duration>) -> f64 {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(0.0, |time| ms(*time))
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    circuit: &'static str,
+    seed: u64,
+    device: DeviceDocument,
+    key: KeyDocument,
+    proofs: usize,
+    first_ms: f64,
+    total_ms: f64,
+    phases: Vec<PhaseDocument>,
+}
+
+#[derive(Serialize)]
+struct PhaseDocument {
+    name: &'static str,
+    first_ms: f64,
+    median_ms: f64,
+}
+
+impl Document {
+    fn text(&self) -> String {
+        let uuid = self.device.uuid.as_deref().unwrap_or("no UUID");
+        let head = table::pairs(&[
+            ("circuit", format!("{}, seed {}", self.circuit, self.seed)),
+            (
+                "device",
+                format!("{} ({uuid}), {}", self.device.name, self.device.reason),
+            ),
+            ("key", self.key.words.clone()),
+            (
+                "proofs",
+                format!("1 first, {} more, all verified", self.proofs),
+            ),
+        ]);
+        let mut table = Table::new(&[
+            ("phase", Align::Left),
+            ("first ms", Align::Right),
+            ("median ms", Align::Right),
+        ]);
+        for phase in &self.phases {
+            table.row([
+                phase.name.to_owned(),
+                format!("{:.3}", phase.first_ms),
+                format!("{:.3}", phase.median_ms),
+            ]);
+        }
+        table.row([
+            "from witness to proof".to_owned(),
+            format!("{:.3}", self.first_ms),
+            format!("{:.3}", self.total_ms),
+        ]);
+        format!("{head}\n{}", table.render())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_are_the_middle_one() {
+        let ms = |list: &[u64]| median(list.iter().map(|ms| Duration::from_millis(*ms)));
+        assert_eq!((ms(&[]), ms(&[3]), ms(&[9, 1, 3])), (0.0, 3.0, 3.0));
+    }
+}

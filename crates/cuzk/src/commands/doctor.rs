@@ -1,0 +1,233 @@
+//! `cuzk doctor gpu`: driver and GPUs, whether this program has code for them, and a proof on each.
+
+use cuda::{CudaError, Device, GpuBackend, SelfTest, SelfTestError, Target};
+use serde::Serialize;
+
+use crate::Context;
+use crate::cli::DoctorCommand;
+use crate::failure::{Exit, Failure};
+use crate::phases::seconds;
+use crate::table;
+
+/// Runs the command.
+pub fn run(context: &Context, command: &DoctorCommand) -> Result<(), Failure> {
+    match command {
+        DoctorCommand::Gpu => gpu(context),
+    }
+}
+
+/// Looks at every GPU.
+///
+/// # Errors
+/// What keeps any GPU from being used at all; after the report, exit 5 or 6 if one of them failed.
+fn gpu(context: &Context) -> Result<(), Failure> {
+    let count = Device::count()?;
+    if count == 0 {
+        return Err(CudaError::NoDevice { ordinal: 0, count }.into());
+    }
+    let mut failures = Vec::new();
+    let mut devices = Vec::new();
+    for ordinal in 0..count {
+        let line = context.progress.stage(format!("GPU {ordinal}"), 0);
+        let (device, failure) = examine(ordinal);
+        drop(line);
+        devices.push(device);
+        failures.extend(failure);
+    }
+    let targets = cuda::built_targets();
+    let document = Document {
+        schema: "cuzk.doctor-gpu/1",
+        targets: targets.iter().map(Target::to_string).collect(),
+        devices,
+    };
+    let text = document.text();
+    context.output.show(&document, &text)?;
+    match failures.into_iter().next() {
+        Some(failure) => Err(Failure::reported(failure.exit)),
+        None => Ok(()),
+    }
+}
+
+fn examine(ordinal: usize) -> (DeviceDocument, Option<Failure>) {
+    let mut document = DeviceDocument {
+        ordinal,
+        ..DeviceDocument::default()
+    };
+    let tested = Device::open(ordinal).and_then(|device| {
+        document.describe(&device)?;
+        GpuBackend::open(ordinal)
+    });
+    let result = match tested {
+        Ok(backend) => cuda::self_test(&backend).map_err(Failure::from),
+        Err(error) => Err(error.into()),
+    };
+    match result {
+        Ok(test) => {
+            document.self_test = Some(test.into());
+            (document, None)
+        }
+        Err(failure) => {
+            document.failure = Some(FailureDocument::from(&failure));
+            (document, Some(failure))
+        }
+    }
+}
+
+impl From<SelfTestError> for Failure {
+    fn from(error: SelfTestError) -> Self {
+        match error {
+            SelfTestError::Backend(error) => error.into(),
+            SelfTestError::Prove(error) => error.into(),
+            SelfTestError::Preparation(_) => Failure::new(
+                Exit::Resources,
+                "OUTPUT_UNWRITABLE",
+                error.to_string(),
+                "check the folder for temporary files (TMPDIR)",
+            ),
+            _ => Failure::new(
+                Exit::Internal,
+                "DEVICE_WRONG",
+                error.to_string(),
+                "do not use this GPU for proving, and report this output",
+            ),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    targets: Vec<String>,
+    devices: Vec<DeviceDocument>,
+}
+
+#[derive(Default, Serialize)]
+struct DeviceDocument {
+    ordinal: usize,
+    name: Option<String>,
+    uuid: Option<String>,
+    driver: Option<String>,
+    compute_capability: Option<String>,
+    multiprocessors: Option<u32>,
+    memory_bytes: Option<u64>,
+    free_bytes: Option<u64>,
+    code: Option<String>,
+    self_test: Option<SelfTestDocument>,
+    failure: Option<FailureDocument>,
+}
+
+#[derive(Serialize)]
+struct SelfTestDocument {
+    constraints: usize,
+    first_seconds: f64,
+    second_seconds: f64,
+}
+
+#[derive(Serialize)]
+struct FailureDocument {
+    code: &'static str,
+    message: String,
+    remedy: String,
+}
+
+impl From<SelfTest> for SelfTestDocument {
+    fn from(test: SelfTest) -> Self {
+        Self {
+            constraints: test.constraints,
+            first_seconds: seconds(test.first),
+            second_seconds: seconds(test.second),
+        }
+    }
+}
+
+impl From<&Failure> for FailureDocument {
+    fn from(failure: &Failure) -> Self {
+        Self {
+            code: failure.code,
+            message: failure.message.clone(),
+            remedy: failure.remedy.clone(),
+        }
+    }
+}
+
+impl DeviceDocument {
+    fn describe(&mut self, device: &Device) -> Result<(), CudaError> {
+        let info = device.info();
+        let (major, minor) = info.capability;
+        // Machine code before PTX, which the driver translates first.
+        let code = cuda::built_targets()
+            .into_iter()
+            .filter(|target| target.runs_on(info.capability))
+            .min_by_key(|target| target.ptx);
+        self.name = Some(info.name.clone());
+        self.uuid = Some(info.uuid.clone());
+        self.driver = Some(info.driver.to_string());
+        self.compute_capability = Some(format!("{major}.{minor}"));
+        self.multiprocessors = Some(info.multiprocessors);
+        self.memory_bytes = Some(info.total_bytes);
+        self.code = code.map(|target| target.to_string());
+        self.free_bytes = Some(device.free_bytes()?);
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let mut lines = vec![("GPU", self.ordinal.to_string())];
+        let texts = [
+            ("name", self.name.clone()),
+            ("uuid", self.uuid.clone()),
+            (
+                "driver",
+                self.driver.as_ref().map(|d| format!("supports CUDA {d}")),
+            ),
+            ("compute capability", self.compute_capability.clone()),
+            (
+                "multiprocessors",
+                self.multiprocessors.map(|n| n.to_string()),
+            ),
+            ("memory", self.memory_text()),
+            ("code", self.code_text()),
+        ];
+        lines.extend(
+            texts
+                .into_iter()
+                .filter_map(|(name, text)| Some((name, text?))),
+        );
+        if let Some(test) = &self.self_test {
+            let text = format!(
+                "passed: {} constraints, every sum equal to the CPU's, proof verified; first {} s, second {} s",
+                test.constraints, test.first_seconds, test.second_seconds
+            );
+            lines.push(("self-test", text));
+        }
+        if let Some(failure) = &self.failure {
+            lines.push(("failed", format!("{} ({})", failure.message, failure.code)));
+            lines.push(("remedy", failure.remedy.clone()));
+        }
+        table::pairs(&lines)
+    }
+
+    fn memory_text(&self) -> Option<String> {
+        let (total, free) = (self.memory_bytes?, self.free_bytes?);
+        Some(format!(
+            "{}, {} free",
+            table::bytes(total),
+            table::bytes(free)
+        ))
+    }
+
+    fn code_text(&self) -> Option<String> {
+        self.name.as_ref()?;
+        Some(match &self.code {
+            Some(target) => format!("{target}, in this program"),
+            None => "none in this program".to_owned(),
+        })
+    }
+}
+
+impl Document {
+    fn text(&self) -> String {
+        let devices: Vec<String> = self.devices.iter().map(DeviceDocument::text).collect();
+        let targets = table::pairs(&[("targets of this program", self.targets.join(", "))]);
+        format!("{targets}\n{}", devices.join("\n"))
+    }
+}
