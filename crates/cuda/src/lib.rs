@@ -20,7 +20,8 @@ pub mod ntt;
 mod topic;
 
 pub use backend::{
-    GpuBackend, PlanError, PlanTarget, ProofPlan, SelfTest, SelfTestError, SumChoice, self_test,
+    DualRunError, GpuBackend, MemoryUse, PlanError, PlanTarget, ProofPlan, SelfTest, SelfTestError,
+    SumChoice, dual_run, self_test,
 };
 pub use device::{
     Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, LedgerEntry, Lifetime,

@@ -190,6 +190,9 @@ pub enum BenchCommand {
     /// Time proofs of the first partition of a made-up request: from the packed
     /// witness to the verified proof
     Prove(BenchProveArgs),
+    /// Compute every stage of a request's proofs on the CPU and on a GPU, and
+    /// compare them
+    Compare(BenchCompareArgs),
     /// The measuring process of `witness`
     #[command(hide = true)]
     MeasureWitness {
@@ -215,6 +218,23 @@ pub struct BenchProveArgs {
     /// The keys.
     #[command(flatten)]
     pub keys: KeyArgs,
+}
+
+/// Arguments of `cuzk bench compare`.
+#[derive(Debug, Args)]
+pub struct BenchCompareArgs {
+    /// The request.
+    #[command(flatten)]
+    pub request: RequestArgs,
+    /// The keys.
+    #[command(flatten)]
+    pub keys: KeyArgs,
+    /// Which GPU, as the driver counts them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub gpu: usize,
+    /// The most GPU memory to use, such as 16GiB (default: what is free)
+    #[arg(long, value_name = "SIZE")]
+    pub vram: Option<Size>,
 }
 
 /// `cuzk circuit …`.

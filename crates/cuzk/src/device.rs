@@ -13,7 +13,9 @@ use crate::progress::{Meter, Progress};
 /// The chosen device.
 pub struct Chosen {
     /// What computes the sums.
-    pub backend: Box<dyn Backend>,
+    pub backend: Arc<dyn Backend>,
+    /// The same, if it is a GPU.
+    pub gpu: Option<Arc<GpuBackend>>,
     /// Its name and the reason, for the user.
     pub document: DeviceDocument,
 }
@@ -64,19 +66,23 @@ fn without_remedy(error: &CudaError) -> String {
 
 fn cpu(reason: String, progress: &Progress) -> Chosen {
     let backend = CpuBackend::new().with_progress(meter(progress));
-    chosen(Box::new(backend), reason)
+    chosen(Arc::new(backend), None, reason)
 }
 
 fn gpu(backend: GpuBackend, reason: &str, progress: &Progress) -> Chosen {
-    let backend = backend.with_progress(meter(progress));
-    chosen(Box::new(backend), reason.to_owned())
+    let backend = Arc::new(backend.with_progress(meter(progress)));
+    chosen(
+        Arc::clone(&backend) as Arc<dyn Backend>,
+        Some(backend),
+        reason.to_owned(),
+    )
 }
 
 fn meter(progress: &Progress) -> Arc<Meter> {
     Arc::new(Meter::new(progress, "proving"))
 }
 
-fn chosen(backend: Box<dyn Backend>, reason: String) -> Chosen {
+fn chosen(backend: Arc<dyn Backend>, gpu: Option<Arc<GpuBackend>>, reason: String) -> Chosen {
     let info = backend.device();
     let device = match info.kind {
         DeviceKind::Gpu => "gpu",
@@ -88,5 +94,9 @@ fn chosen(backend: Box<dyn Backend>, reason: String) -> Chosen {
         uuid: info.uuid,
         reason,
     };
-    Chosen { backend, document }
+    Chosen {
+        backend,
+        gpu,
+        document,
+    }
 }

@@ -5,13 +5,14 @@
 //! witness goes up, everything from it to the five sums is queued at once, and a few kilobytes of
 //! partial sums come back.
 
+mod dual;
 mod key;
 mod plan;
 mod sample;
 mod search;
 mod self_test;
 mod sum;
-#[cfg(all(test, feature = "emulation"))]
+#[cfg(test)]
 mod tests;
 mod unit;
 
@@ -27,8 +28,9 @@ use crate::device::{Arena, Device, Ledger};
 use crate::error::{CudaError, Result};
 use crate::fatbin::Target;
 use crate::topic::Topic;
-use unit::{Shared, Unit};
+use unit::{Shared, Stages, Unit};
 
+pub use dual::{DualRunError, dual_run};
 pub use plan::{PlanError, PlanTarget, ProofPlan, SumChoice};
 pub use self_test::{SelfTest, SelfTestError, self_test};
 
@@ -94,6 +96,18 @@ impl GpuBackend {
         &self.device
     }
 
+    /// The memory of the circuit and key that are loaded; `None` before the first proof.
+    ///
+    /// # Errors
+    /// A driver that fails.
+    pub fn memory(&self) -> Result<Option<MemoryUse>> {
+        let free = self.device.free_bytes()?;
+        Ok(lock(&self.loaded).as_ref().map(|loaded| MemoryUse {
+            planned_bytes: loaded.plan.bytes(),
+            taken_bytes: loaded.free_before.saturating_sub(free),
+        }))
+    }
+
     /// What is planned for with the memory that is free now.
     fn target(&self) -> Result<PlanTarget> {
         let free = self.device.free_bytes()?.saturating_sub(VRAM_LEFT);
@@ -132,6 +146,20 @@ impl GpuBackend {
         )?);
         *loaded = Some(Arc::clone(&new));
         Ok(new)
+    }
+
+    /// Every stage of a proof, for comparisons.
+    fn stages(
+        &self,
+        circuit: &CompiledCircuit,
+        key: &ProvingKey,
+        witness: &PackedWitness,
+    ) -> std::result::Result<Stages, BackendFailure> {
+        let loaded = self.load(circuit, key)?;
+        let mut unit = loaded.take();
+        let stages = unit.stages(&loaded.plan, &loaded.shared, witness);
+        loaded.give_back(unit);
+        Ok(stages?)
     }
 
     fn prove(
@@ -195,6 +223,16 @@ fn check_sections(plan: &ProofPlan, key: &ProvingKey) -> std::result::Result<(),
     Ok(())
 }
 
+/// Device memory of a circuit and its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// What the plan says.
+    pub planned_bytes: u64,
+    /// How much less the driver says is free than before. It counts in pages of 2 MiB, and
+    /// includes the kernels' code and whatever other processes took meanwhile.
+    pub taken_bytes: u64,
+}
+
 /// Which circuit and key are on the device.
 #[derive(PartialEq, Eq)]
 struct Identity {
@@ -210,6 +248,8 @@ struct Loaded {
     /// Units that are not in use.
     free: Mutex<Vec<Unit>>,
     returned: Condvar,
+    /// Free memory before the arena was taken.
+    free_before: u64,
     /// Everything above lies in it.
     _arena: Arena,
 }
@@ -231,6 +271,7 @@ impl Loaded {
                 ledger.reserve::<u8>(format!("unit {unit}"), bytes, lifetime)
             })
             .collect();
+        let free_before = device.free_bytes()?;
         let arena = device.arena(&ledger)?;
         let resident = arena.within(resident_room, &plan.resident);
         let work = |ledger: &Ledger| arena.within(rooms[0], ledger);
@@ -246,6 +287,7 @@ impl Loaded {
             shared,
             free: Mutex::new(units),
             returned: Condvar::new(),
+            free_before,
             _arena: arena,
         })
     }
@@ -257,9 +299,13 @@ impl Loaded {
     ) -> std::result::Result<(GroupSums, PhaseTimes), BackendFailure> {
         let mut unit = self.take();
         let result = unit.prove(&self.plan, &self.shared, witness);
+        self.give_back(unit);
+        Ok(result?)
+    }
+
+    fn give_back(&self, unit: Unit) {
         lock(&self.free).push(unit);
         self.returned.notify_one();
-        Ok(result?)
     }
 
     fn take(&self) -> Unit {

@@ -10,6 +10,7 @@ use groth16::setup::{self, SetupRequest};
 use groth16::{Backend, BackendError, CpuBackend, GroupSums};
 use r1cs::{CompiledCircuit, PackedWitness};
 
+use super::dual::dual_run;
 use super::sample::sample;
 use super::self_test::self_test;
 use super::{GpuBackend, PlanTarget, ProofPlan};
@@ -59,9 +60,11 @@ impl Case {
     }
 }
 
-/// The emulated device, and a real one if there is one.
+/// The emulated device, if it is built in, and a real one if there is one.
 fn devices() -> Vec<Device> {
-    let mut devices = vec![Device::emulated()];
+    let mut devices = Vec::new();
+    #[cfg(feature = "emulation")]
+    devices.push(Device::emulated());
     match Device::open(0) {
         Ok(device) => devices.push(device),
         Err(reason) => println!("not tested on a GPU: {reason}"),
@@ -83,6 +86,19 @@ fn every_sum_is_the_cpus() {
                 let found = case.sums(&backend).unwrap();
                 assert_eq!(found, expected, "{steps} steps of {bits} bits");
             }
+        }
+    }
+}
+
+#[test]
+fn every_stage_is_the_cpus_also_between_proofs() {
+    let case = Case::new(30, 4, 5);
+    let expected = case.sums(&CpuBackend::new()).unwrap();
+    for device in devices() {
+        let backend = GpuBackend::on(device);
+        for _ in 0..2 {
+            dual_run(&backend, &case.circuit, &case.key, &case.witness).unwrap();
+            assert_eq!(case.sums(&backend).unwrap(), expected);
         }
     }
 }
@@ -140,19 +156,22 @@ fn proofs_of_several_threads_and_circuits_do_not_meet() {
 #[test]
 fn another_circuits_key_is_refused() {
     let (case, other) = (Case::new(20, 2, 1), Case::new(21, 2, 1));
-    let backend = GpuBackend::on(Device::emulated());
-    let error = backend
-        .sums(&case.circuit, &other.key, &case.witness)
-        .unwrap_err();
-    assert!(
-        matches!(error, BackendError::OtherCircuit { .. }),
-        "{error}"
-    );
-    assert!(case.sums(&backend).is_ok());
+    for device in devices() {
+        let backend = GpuBackend::on(device);
+        let refused = backend.sums(&case.circuit, &other.key, &case.witness);
+        let error = refused.unwrap_err();
+        assert!(
+            matches!(error, BackendError::OtherCircuit { .. }),
+            "{error}"
+        );
+        assert!(case.sums(&backend).is_ok());
+    }
 }
 
 #[test]
 fn the_self_test_passes() {
-    let test = self_test(&GpuBackend::on(Device::emulated())).unwrap();
-    assert_eq!(test.constraints, 60 * 9);
+    for device in devices() {
+        let test = self_test(&GpuBackend::on(device)).unwrap();
+        assert_eq!(test.constraints, 60 * 9);
+    }
 }

@@ -93,6 +93,23 @@ struct Marks {
     ends: Vec<(&'static str, Event)>,
 }
 
+impl Marks {
+    fn end(&mut self, phase: &'static str, stream: &Stream) -> Result<()> {
+        self.ends.push((phase, stream.record()?));
+        Ok(())
+    }
+}
+
+/// What the stages of a proof compute.
+pub struct Stages {
+    /// A·w and B·w on the domain.
+    pub a: Vec<Scalar>,
+    pub b: Vec<Scalar>,
+    /// The quotient's coefficients, canonical.
+    pub quotient: Vec<[u32; 8]>,
+    pub sums: GroupSums,
+}
+
 impl Unit {
     /// Loads kernels and tables.
     pub fn bind(plan: &ProofPlan, device: &Device, resident: &Arena, unit: &Arena) -> Result<Self> {
@@ -138,42 +155,89 @@ impl Unit {
     /// Queues everything from the upload to the last sum; waits for nothing on the device.
     fn queue(&mut self, shared: &Shared, witness: &PackedWitness) -> Result<Marks> {
         self.stage(witness)?;
-        let stream = &self.stream;
         let mut marks = Marks {
-            start: stream.record()?,
+            start: self.stream.record()?,
             ends: Vec::new(),
         };
-        let mut end = |phase| -> Result<()> {
-            marks.ends.push((phase, stream.record()?));
-            Ok(())
-        };
+        self.evaluate(shared, &mut marks)?;
+        let quotient = self.transform(&mut marks)?;
+        self.sum(shared, quotient, &mut marks)?;
+        Ok(marks)
+    }
+
+    /// A·w and B·w, from the staged witness.
+    fn evaluate(&self, shared: &Shared, marks: &mut Marks) -> Result<()> {
+        let stream = &self.stream;
         let (bits, values) = (self.witness.bits(), self.witness.values());
         stream.upload_pinned(bits, &self.staging, values.bytes())?;
         stream.upload_pinned(values, &self.staging, 0)?;
-        end("upload")?;
+        marks.end("upload", stream)?;
         self.witness.unpack(stream)?;
-        shared
-            .evaluator
-            .run(stream, &self.witness, self.a, self.b)?;
-        end("evaluate")?;
-        let quotient = self.quotient.run(stream, self.a, self.b)?;
-        debug_assert_eq!(quotient.ptr(), self.b.ptr(), "b's bytes outlive a's");
-        end("ntt")?;
+        let (a, b) = (self.a, self.b);
+        shared.evaluator.run(stream, &self.witness, a, b)?;
+        marks.end("evaluate", stream)
+    }
+
+    /// The quotient's coefficients, canonical: in b's bytes.
+    fn transform(&self, marks: &mut Marks) -> Result<DeviceSlice<[u32; 8]>> {
+        let quotient = self.quotient.run(&self.stream, self.a, self.b)?;
+        assert_eq!(quotient.ptr(), self.b.ptr(), "b's bytes outlive a's");
+        marks.end("ntt", &self.stream)?;
+        Ok(quotient)
+    }
+
+    fn sum(
+        &self,
+        shared: &Shared,
+        quotient: DeviceSlice<[u32; 8]>,
+        marks: &mut Marks,
+    ) -> Result<()> {
+        let (stream, sums) = (&self.stream, &self.sums);
         // The quotient's last coefficient is zero and has no point.
-        self.sums.h.run_full(stream, quotient, None)?;
-        end("h")?;
+        sums.h.run_full(stream, quotient, None)?;
+        marks.end("h", stream)?;
         self.scalars(&shared.l, self.l_scalars)?;
-        self.query(&self.sums.l, &shared.l, self.l_scalars)?;
-        end("l")?;
+        self.query(&sums.l, &shared.l, self.l_scalars)?;
+        marks.end("l", stream)?;
         self.scalars(&shared.a, self.a_scalars)?;
-        self.query(&self.sums.a, &shared.a, self.a_scalars)?;
-        end("a")?;
+        self.query(&sums.a, &shared.a, self.a_scalars)?;
+        marks.end("a", stream)?;
         self.scalars(&shared.b, self.b_scalars)?;
-        self.query(&self.sums.b_g1, &shared.b, self.b_scalars)?;
-        end("b_g1")?;
-        self.query(&self.sums.b_g2, &shared.b, self.b_scalars)?;
-        end("b_g2")?;
-        Ok(marks)
+        self.query(&sums.b_g1, &shared.b, self.b_scalars)?;
+        marks.end("b_g1", stream)?;
+        self.query(&sums.b_g2, &shared.b, self.b_scalars)?;
+        marks.end("b_g2", stream)
+    }
+
+    /// As [`Self::prove`], stopping after each stage to fetch what it computed.
+    pub fn stages(
+        &mut self,
+        plan: &ProofPlan,
+        shared: &Shared,
+        witness: &PackedWitness,
+    ) -> Result<Stages> {
+        let fetch = |unit: &Self, from: DeviceSlice<Scalar>| {
+            let mut values = vec![Scalar::default(); from.len()];
+            unit.stream.download(from, &mut values).map(|()| values)
+        };
+        self.stage(witness)?;
+        let mut marks = Marks {
+            start: self.stream.record()?,
+            ends: Vec::new(),
+        };
+        self.evaluate(shared, &mut marks)?;
+        let (a, b) = (fetch(self, self.a)?, fetch(self, self.b)?);
+        let on_device = self.transform(&mut marks)?;
+        let mut quotient = vec![[0; 8]; on_device.len()];
+        self.stream.download(on_device, &mut quotient)?;
+        self.sum(shared, on_device, &mut marks)?;
+        let (sums, _) = self.collect(plan, &marks)?;
+        Ok(Stages {
+            a,
+            b,
+            quotient,
+            sums,
+        })
     }
 
     /// Puts the witness where the device can fetch it: inputs and dense part, then the bits.

@@ -44,6 +44,10 @@ pub fn run(context: &Context, id: CircuitId, args: &BenchProveArgs) -> Result<()
             phases: times.iter().collect(),
         });
     }
+    let memory = match &device.gpu {
+        Some(gpu) => gpu.memory()?,
+        None => None,
+    };
     let first = runs.remove(0);
     let document = Document {
         schema: "cuzk.bench-prove/1",
@@ -51,6 +55,10 @@ pub fn run(context: &Context, id: CircuitId, args: &BenchProveArgs) -> Result<()
         seed: args.seed,
         device: device.document,
         key: KeyDocument::new(&key.path, key.trust),
+        vram: memory.map(|memory| VramDocument {
+            planned_bytes: memory.planned_bytes,
+            taken_bytes: memory.taken_bytes,
+        }),
         proofs: runs.len(),
         first_ms: ms(first.total),
         total_ms: median(runs.iter().map(|run| run.total)),
@@ -92,10 +100,17 @@ struct Document {
     seed: u64,
     device: DeviceDocument,
     key: KeyDocument,
+    vram: Option<VramDocument>,
     proofs: usize,
     first_ms: f64,
     total_ms: f64,
     phases: Vec<PhaseDocument>,
+}
+
+#[derive(Serialize)]
+struct VramDocument {
+    planned_bytes: u64,
+    taken_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -108,6 +123,13 @@ struct PhaseDocument {
 impl Document {
     fn text(&self) -> String {
         let uuid = self.device.uuid.as_deref().unwrap_or("no UUID");
+        let vram = self.vram.as_ref().map_or("none".to_owned(), |vram| {
+            format!(
+                "{} planned, {} taken",
+                table::bytes(vram.planned_bytes),
+                table::bytes(vram.taken_bytes)
+            )
+        });
         let head = table::pairs(&[
             ("circuit", format!("{}, seed {}", self.circuit, self.seed)),
             (
@@ -115,6 +137,7 @@ impl Document {
                 format!("{} ({uuid}), {}", self.device.name, self.device.reason),
             ),
             ("key", self.key.words.clone()),
+            ("GPU memory", vram),
             (
                 "proofs",
                 format!("1 first, {} more, all verified", self.proofs),

@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub mod bench;
+mod bench_compare;
 mod bench_prove;
 pub mod circuit;
 pub mod demo;

@@ -1,0 +1,79 @@
+//! `cuzk bench compare REQUEST`: the dual run of a real request.
+
+use cuda::DualRunError;
+use filecoin::WitnessGenerator;
+use filecoin::native::NativeWitness;
+use serde::Serialize;
+
+use crate::cli::{BenchCompareArgs, Device, DeviceArgs};
+use crate::device::{self, DeviceDocument};
+use crate::failure::{Exit, Failure};
+use crate::{Context, input, keys, table};
+
+/// Runs the command.
+pub fn run(context: &Context, args: &BenchCompareArgs) -> Result<(), Failure> {
+    let device = DeviceArgs {
+        device: Device::Gpu,
+        gpu: args.gpu,
+        vram: args.vram,
+    };
+    let chosen = device::choose(&device, &context.progress)?;
+    let gpu = chosen.gpu.ok_or_else(|| {
+        Failure::new(
+            Exit::Internal,
+            "DEVICE_ABSENT",
+            "the device chosen is no GPU",
+            "this is a defect: please report it with the command line",
+        )
+    })?;
+    let decoded = input::request(context.output, &args.request)?;
+    let request = &decoded.request;
+    let circuit = request.circuit_id().compiled()?;
+    let store = keys::store(context, &args.keys);
+    let spec = keys::spec(request.circuit_id(), &circuit);
+    let key = keys::proving_key(context, &store, &spec)?;
+    for partition in 0..request.partitions() {
+        let witness = NativeWitness.witness(request, partition, &circuit)?;
+        cuda::dual_run(&gpu, &circuit, &key.key, &witness)?;
+    }
+    let document = Document {
+        schema: "cuzk.bench-compare/1",
+        circuit: request.circuit_id().name(),
+        partitions: request.partitions(),
+        device: chosen.document,
+    };
+    let text = table::pairs(&[
+        ("circuit", document.circuit.to_owned()),
+        ("device", document.device.name.clone()),
+        (
+            "equal",
+            format!(
+                "A·w, B·w, the quotient and the five sums of {} partitions",
+                document.partitions
+            ),
+        ),
+    ]);
+    context.output.show(&document, &text)
+}
+
+impl From<DualRunError> for Failure {
+    fn from(error: DualRunError) -> Self {
+        match error {
+            DualRunError::Backend(error) => error.into(),
+            _ => Failure::new(
+                Exit::Internal,
+                "DEVICE_WRONG",
+                error.to_string(),
+                "do not use this GPU for proving, and report this output",
+            ),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    circuit: &'static str,
+    partitions: usize,
+    device: DeviceDocument,
+}
