@@ -17,6 +17,8 @@ mod fatbin;
 mod images;
 pub mod msm;
 pub mod ntt;
+pub mod points;
+pub mod rates;
 mod topic;
 
 pub use backend::{

@@ -34,6 +34,12 @@ topics! {
     Evaluate = "evaluate",
     /// The programming model: barriers, collectives, atomics.
     Smoke = "smoke",
+    /// The operations of the fields and curves, for tests.
+    Laws = "laws",
+    /// The same in chains, for their rates.
+    Rates = "rates",
+    /// A key's points, from the file's bytes.
+    Points = "points",
 }
 
 #[cfg(test)]

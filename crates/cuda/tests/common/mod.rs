@@ -1,5 +1,8 @@
 //! Devices for tests.
 
+#[allow(dead_code, reason = "not every test needs it")]
+pub mod oracle;
+
 use cuda::{CudaError, Device};
 
 /// The devices that tests run on: the emulated one, if it is built in, and the first real one, if

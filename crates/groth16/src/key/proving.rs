@@ -162,8 +162,18 @@ impl<P: KeyPoint> Section<P> {
         Ok(out)
     }
 
+    /// The encoded bytes of the points `start .. start + count`, for a reader that decodes them
+    /// itself, with the checks of [`KeyPoint::decode`].
+    ///
+    /// # Errors
+    /// [`KeyError`] when the range reaches past the end or the file changed since it was opened.
+    pub fn bytes(&self, start: usize, count: usize) -> Result<&[u8], KeyError> {
+        let offset = self.range(start, count)?;
+        self.file.slice(offset, count * P::BYTES)
+    }
+
     /// The error that one of the points is bad.
-    pub(crate) fn fault(&self, index: usize, fault: PointFault) -> KeyError {
+    pub fn fault(&self, index: usize, fault: PointFault) -> KeyError {
         KeyError::Point {
             path: self.file.path().to_path_buf(),
             section: self.name,

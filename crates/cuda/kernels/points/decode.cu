@@ -1,0 +1,10 @@
+// Decoding of a key's points: see decode.cuh.
+
+#include "points/decode.cuh"
+
+namespace cuzk {
+
+CUZK_KERNEL(decode_g1, 256, 2, DecodeParams<Fp>) { decode_points(p); }
+CUZK_KERNEL(decode_g2, 256, 1, DecodeParams<Fp2>) { decode_points(p); }
+
+}  // namespace cuzk

@@ -1,0 +1,32 @@
+//! A key's points on the device: from the bytes of the parameter file to affine points in
+//! Montgomery form.
+
+mod decode;
+
+pub use decode::{DecodePlan, Decoder, Fault};
+
+use blstrs::{G1Affine, G2Affine};
+use groth16::key::KeyPoint;
+
+use crate::device::Pod;
+
+/// A point that kernels know: G1 or G2.
+pub trait DevicePoint: KeyPoint + Pod + sealed::Sealed {
+    /// `G1` or `G2` in the names of kernels.
+    #[doc(hidden)]
+    const DECODE: &'static str;
+}
+
+impl DevicePoint for G1Affine {
+    const DECODE: &'static str = "decode_g1";
+}
+
+impl DevicePoint for G2Affine {
+    const DECODE: &'static str = "decode_g2";
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::G1Affine {}
+    impl Sealed for super::G2Affine {}
+}
