@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use filecoin::{Request, WitnessGenerator};
 use groth16::key::ProvingKey;
-use groth16::{Backend, Blinding, PreparedVerifyingKey, Proof};
+use groth16::{Backend, Blinding, DeviceKind, PreparedVerifyingKey, Proof};
 use r1cs::{CompiledCircuit, Fr, PackedWitness};
 
 use crate::failure::{Exit, Failure};
@@ -127,7 +127,8 @@ impl Prover<'_> {
     }
 
     fn room_for_two(&self) -> bool {
-        memory::available().is_some_and(|free| free >= 2 * memory_needed(self.circuit))
+        let needed = memory_needed(self.circuit, self.backend.device().kind);
+        memory::available().is_some_and(|free| free >= 2 * needed)
     }
 }
 
@@ -145,8 +146,13 @@ fn stopped() -> Failure {
 }
 
 /// Bytes that proving one partition allocates at least.
-fn memory_needed(circuit: &CompiledCircuit) -> u64 {
-    let shape = circuit.shape();
+fn memory_needed(circuit: &CompiledCircuit, device: DeviceKind) -> u64 {
+    let (shape, layout) = (circuit.shape(), circuit.layout());
+    if device == DeviceKind::Gpu {
+        // The packed witness, and its copy in page-locked memory.
+        let dense = 32 * (shape.inputs + layout.dense_count()) as u64;
+        return 2 * (dense + layout.bit_count() as u64 / 8);
+    }
     let (domain, variables) = (shape.domain() as u64, (shape.inputs + shape.aux) as u64);
     // The witness before it is packed, or the three vectors of the quotient: 32 bytes an element.
     32 * (3 * domain).max(variables)
@@ -156,8 +162,8 @@ fn memory_needed(circuit: &CompiledCircuit) -> u64 {
 ///
 /// # Errors
 /// `MEMORY`, with both figures.
-pub fn check_memory(circuit: &CompiledCircuit) -> Result<(), Failure> {
-    let needed = memory_needed(circuit);
+pub fn check_memory(circuit: &CompiledCircuit, device: DeviceKind) -> Result<(), Failure> {
+    let needed = memory_needed(circuit, device);
     match memory::available() {
         Some(free) if free < needed => Err(Failure::new(
             Exit::Resources,

@@ -68,7 +68,7 @@ pub fn prove(
     let inputs = filecoin::public_inputs(request)?;
     let circuit = phases.run("load circuit", || request.circuit_id().compiled())?;
     let spec = keys::spec(request.circuit_id(), &circuit);
-    proving::check_memory(&circuit)?;
+    proving::check_memory(&circuit, device.backend.device().kind)?;
     let key = phases.run("open key", || keys::proving_key(context, store, &spec))?;
     let prover = Prover {
         request,
