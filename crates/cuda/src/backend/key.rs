@@ -1,104 +1,133 @@
 //! A key's points on the device.
 
-use std::mem::size_of;
-
-use groth16::key::{KeyError, ProvingKey};
+use groth16::key::{KeyError, ProvingKey, Section};
 use groth16::points::Points;
+use groth16::progress::Progress;
 use rayon::prelude::*;
 
 use super::BackendFailure;
 use super::plan::ProofPlan;
 use super::sum::SumPlan;
-use crate::device::{Arena, Device, DeviceSlice, Ledger, PinnedBuffer, Pod, Stream};
+use crate::device::{Arena, Device, DeviceSlice, Ledger, Lifetime, PinnedBuffer, Pod, Stream};
 use crate::msm::SumCurve;
+use crate::points::{DecodePlan, DevicePoint};
 
-/// Bytes of points that are read and checked while the ones before are copied.
+/// Bytes of the file that are on their way at a time, while those before are decoded.
 const PIECE_BYTES: usize = 32 << 20;
 
-/// Points that a thread reads at a time.
-const READ_POINTS: usize = 1 << 12;
+/// Bytes that a thread copies at a time.
+const COPY_BYTES: usize = 1 << 20;
 
-/// Copies all sections of `key` to their places and makes the copies of them that the plan
-/// wants. `work` gives memory that nobody else uses meanwhile.
+/// Points of a piece of a section of `points`.
+fn piece_points<P: DevicePoint>(points: usize) -> usize {
+    points.min(PIECE_BYTES / P::BYTES)
+}
+
+/// Names what decoding a section of `points` takes.
+fn plan_decoding<P: DevicePoint>(points: usize) -> (Ledger, DecodePlan<P>) {
+    let mut ledger = Ledger::new("decoding points");
+    let plan = DecodePlan::new(piece_points::<P>(points), Lifetime::RESIDENT, &mut ledger);
+    (ledger, plan)
+}
+
+/// Device memory that decoding a section of `points` takes, besides the points' own place.
+pub fn decoding_bytes<P: DevicePoint>(points: usize) -> u64 {
+    plan_decoding::<P>(points).0.peak_bytes()
+}
+
+/// Copies all sections of `key` to the device, decodes them there to their places, and makes the
+/// copies of them that the plan wants. `work` gives memory that nobody else uses meanwhile.
 pub fn load(
     plan: &ProofPlan,
     device: &Device,
     resident: &Arena,
     work: impl Fn(&Ledger) -> Arena,
     key: &ProvingKey,
-    progress: &dyn groth16::progress::Progress,
+    progress: &dyn Progress,
 ) -> Result<(), BackendFailure> {
     let sums = &plan.sums;
-    let bytes = sums.sizes().into_iter().map(|(_, size)| size.points as u64);
-    progress.begin("load key", bytes.sum());
+    let points = sums.sizes().into_iter().map(|(_, size)| size.points as u64);
+    progress.begin("load key", points.sum());
     let mut loader = Loader {
         device,
         resident,
+        work,
         stream: device.stream()?,
         pieces: [device.pinned(PIECE_BYTES)?, device.pinned(PIECE_BYTES)?],
         progress,
     };
-    loader.section(&sums.h, key.h(), &work)?;
-    loader.section(&sums.l, key.l(), &work)?;
-    loader.section(&sums.a, key.a(), &work)?;
-    loader.section(&sums.b_g1, key.b_g1(), &work)?;
-    loader.section(&sums.b_g2, key.b_g2(), &work)?;
+    loader.section(&sums.h, key.h())?;
+    loader.section(&sums.l, key.l())?;
+    loader.section(&sums.a, key.a())?;
+    loader.section(&sums.b_g1, key.b_g1())?;
+    loader.section(&sums.b_g2, key.b_g2())?;
     Ok(loader.stream.synchronize()?)
 }
 
-struct Loader<'a> {
+struct Loader<'a, W> {
     device: &'a Device,
     resident: &'a Arena,
+    work: W,
     stream: Stream,
-    /// One is filled while the other is copied.
+    /// One is filled while the other is copied to the device.
     pieces: [PinnedBuffer; 2],
-    progress: &'a dyn groth16::progress::Progress,
+    progress: &'a dyn Progress,
 }
 
-impl Loader<'_> {
+impl<W: Fn(&Ledger) -> Arena> Loader<'_, W> {
     fn section<C: SumCurve>(
         &mut self,
         plan: &SumPlan<C>,
-        points: &(impl Points<C::Affine> + ?Sized),
-        work: &impl Fn(&Ledger) -> Arena,
+        section: &Section<C::Affine>,
     ) -> Result<(), BackendFailure>
     where
-        C::Affine: Send + Sync,
+        C::Affine: DevicePoint,
     {
-        let place = plan.bases(self.resident).slice(0..points.len());
-        self.copy(place, points)?;
-        plan.make_copies(self.device, self.resident, work, &self.stream)?;
+        let place = plan.bases(self.resident).slice(0..section.len());
+        self.decode(place, section)?;
+        plan.make_copies(self.device, self.resident, &self.work, &self.stream)?;
         Ok(())
     }
 
-    fn copy<P: Pod + Send + Sync>(
+    fn decode<P: DevicePoint>(
         &mut self,
         place: DeviceSlice<P>,
-        points: &(impl Points<P> + ?Sized),
+        section: &Section<P>,
     ) -> Result<(), BackendFailure> {
-        let count = PIECE_BYTES / size_of::<P>();
-        for start in (0..points.len()).step_by(count) {
-            let end = (start + count).min(points.len());
+        if section.is_empty() {
+            return Ok(());
+        }
+        let (ledger, plan) = plan_decoding::<P>(section.len());
+        let decoder = plan.bind(self.device, &(self.work)(&ledger))?;
+        decoder.begin(&self.stream)?;
+        let count = piece_points::<P>(section.len());
+        for start in (0..section.len()).step_by(count) {
+            let end = (start + count).min(section.len());
+            let bytes = section.bytes(start, end - start)?;
             self.pieces.swap(0, 1);
-            let piece = elements_mut(self.pieces[0].bytes_mut()?, end - start);
-            read(points, start, piece)?;
-            self.stream
-                .upload_pinned(place.slice(start..end), &self.pieces[0], 0)?;
+            copy_parallel(&mut self.pieces[0].bytes_mut()?[..bytes.len()], bytes);
+            let encoded = decoder.encoded().slice(0..bytes.len());
+            self.stream.upload_pinned(encoded, &self.pieces[0], 0)?;
+            let out = place.slice(start..end);
+            decoder.decode(&self.stream, encoded, out, start as u64)?;
             self.progress.advance((end - start) as u64);
         }
-        Ok(())
+        match decoder.fault(&self.stream)? {
+            None => Ok(()),
+            Some(fault) => Err(fault_error(section, fault).into()),
+        }
     }
 }
 
-/// Reads the points from `start` on with all threads; each is checked.
-fn read<P: Send + Sync>(
-    points: &(impl Points<P> + ?Sized),
-    start: usize,
-    out: &mut [P],
-) -> Result<(), KeyError> {
-    out.par_chunks_mut(READ_POINTS)
-        .enumerate()
-        .try_for_each(|(i, out)| points.read(start + i * READ_POINTS, out))
+fn fault_error<P: DevicePoint>(section: &Section<P>, fault: crate::points::Fault) -> KeyError {
+    section.fault(fault.index as usize, fault.fault)
+}
+
+/// Copies from the file's mapping with all threads: a first touch of its pages is what costs.
+fn copy_parallel(to: &mut [u8], from: &[u8]) {
+    to.par_chunks_mut(COPY_BYTES)
+        .zip(from.par_chunks(COPY_BYTES))
+        .for_each(|(to, from)| to.copy_from_slice(from));
 }
 
 /// The first bytes of a page-aligned buffer as elements.

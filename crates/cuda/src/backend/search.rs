@@ -120,14 +120,15 @@ impl Sums {
         ]
     }
 
-    /// What making the copies of the bases takes; one sum after the other has its bytes.
+    /// What decoding the bases and making copies of them takes; one sum after the other has its
+    /// bytes.
     pub fn load_bytes(&self) -> u64 {
         [
-            self.h.copy_bytes(),
-            self.l.copy_bytes(),
-            self.a.copy_bytes(),
-            self.b_g1.copy_bytes(),
-            self.b_g2.copy_bytes(),
+            self.h.load_bytes(),
+            self.l.load_bytes(),
+            self.a.load_bytes(),
+            self.b_g1.load_bytes(),
+            self.b_g2.load_bytes(),
         ]
         .into_iter()
         .max()

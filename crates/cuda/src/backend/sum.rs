@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
+use super::key::decoding_bytes;
 use crate::device::{Arena, Device, DeviceSlice, Ledger, Phase, Slot, Stream};
 use crate::error::Result;
 use crate::msm::{
     BitSelection, BitSum, BitSumPlan, Candidate, Choice, FullSum, FullSumLimits, FullSumPlan,
     FullSumTerms, MultiplesPlan, SumCurve,
 };
+use crate::points::DevicePoint;
 
 /// What a sum is, whatever way it is done.
 #[derive(Debug, Clone)]
@@ -92,10 +94,14 @@ impl<C: SumCurve> SumPlan<C> {
         })
     }
 
-    /// What making the copies of the bases takes, besides their own place.
-    pub fn copy_bytes(&self) -> u64 {
-        self.plan_copies()
-            .map_or(0, |(ledger, _)| ledger.peak_bytes())
+    /// What decoding the bases, then making copies of them, takes besides their own place.
+    pub fn load_bytes(&self) -> u64
+    where
+        C::Affine: DevicePoint,
+    {
+        let copies = self.plan_copies();
+        let copies = copies.map_or(0, |(ledger, _)| ledger.peak_bytes());
+        copies.max(decoding_bytes::<C::Affine>(self.size.points))
     }
 
     fn plan_copies(&self) -> Option<(Ledger, MultiplesPlan<C>)> {
@@ -110,7 +116,7 @@ impl<C: SumCurve> SumPlan<C> {
     }
 
     /// Makes the copies of the key's points, which are in their place. `work` has at least
-    /// [`Self::copy_bytes`]; nobody else uses it.
+    /// [`Self::load_bytes`]; nobody else uses it.
     pub fn make_copies(
         &self,
         device: &Device,

@@ -29,15 +29,15 @@ pub struct CudaDriver {
     device: sys::CUdevice,
     context: sys::CUcontext,
     properties: DeviceProperties,
-    /// Loaded images by topic.
-    modules: Mutex<HashMap<Topic, Vec<Module>>>,
+    /// The kernels of the topics whose images are loaded. Those stay until the process ends.
+    modules: Mutex<HashMap<Topic, HashMap<String, Function>>>,
 }
 
 /// A handle that any thread may use once the context is current on it.
-struct Module(sys::CUmodule);
+struct Function(sys::CUfunction);
 
-// SAFETY: contexts and modules are the driver's own objects, which it guards with locks.
-unsafe impl Send for Module {}
+// SAFETY: contexts and functions are the driver's own objects, which it guards with locks.
+unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Send for CudaDriver {}
 // SAFETY: as above; `modules` has its own lock.

@@ -1,7 +1,8 @@
 //! Images of the kernels, embedded in the binary, and the kernels in them.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, PoisonError};
@@ -10,7 +11,7 @@ use cudarc::driver::sys;
 use sys::CUfunction_attribute as Attribute;
 
 use super::call::driver_call;
-use super::{CudaDriver, Module};
+use super::{CudaDriver, Function};
 use crate::device::kernel::Kernel;
 use crate::error::{CudaError, Result};
 use crate::images;
@@ -24,30 +25,21 @@ impl CudaDriver {
             topic: topic.name(),
             kernel: name,
         };
-        let Ok(c_name) = CString::new(name) else {
-            return Err(missing);
-        };
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let images = match modules.entry(topic) {
+        let functions = match modules.entry(topic) {
             Entry::Occupied(loaded) => loaded.into_mut(),
             Entry::Vacant(place) => place.insert(self.load_topic(topic)?),
         };
-        for module in images.iter() {
-            let mut function = ptr::null_mut();
-            // SAFETY: a loaded module and a C string; writes the handle.
-            let code =
-                unsafe { sys::cuModuleGetFunction(&raw mut function, module.0, c_name.as_ptr()) };
-            match code {
-                sys::CUresult::CUDA_SUCCESS => return self.describe(name, function),
-                sys::CUresult::CUDA_ERROR_NOT_FOUND => {}
-                code => super::call::check("cuModuleGetFunction", code)?,
-            }
+        match functions.get(name) {
+            Some(function) => self.describe(name, function.0),
+            None => Err(missing),
         }
-        Err(missing)
     }
 
-    fn load_topic(&self, topic: Topic) -> Result<Vec<Module>> {
-        let mut modules = Vec::new();
+    /// All kernels of a topic by name. Looked up in a list rather than asked for in each image in
+    /// turn: every miss would be an error to tools that watch the driver's calls.
+    fn load_topic(&self, topic: Topic) -> Result<HashMap<String, Function>> {
+        let mut functions = HashMap::new();
         for image in images::of(topic) {
             let mut module = ptr::null_mut();
             // SAFETY: a fatbin made by nvcc, whose length is in its header; writes the handle.
@@ -64,9 +56,10 @@ impl CudaDriver {
                 }
                 code => super::call::check("cuModuleLoadData", code)?,
             }
-            modules.push(Module(module));
+            // SAFETY: the module was loaded just now, and stays until the process ends.
+            unsafe { list_functions(module, &mut functions)? };
         }
-        Ok(modules)
+        Ok(functions)
     }
 
     fn describe(&self, name: &'static str, function: sys::CUfunction) -> Result<Kernel> {
@@ -101,4 +94,33 @@ impl CudaDriver {
             local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
         })
     }
+}
+
+/// Adds the functions of a module to `functions`, by name.
+///
+/// # Safety
+/// The module is loaded, and the context current.
+unsafe fn list_functions(
+    module: sys::CUmodule,
+    functions: &mut HashMap<String, Function>,
+) -> Result<()> {
+    let mut count = 0;
+    // SAFETY: the caller's; each call writes what its arguments have room for, and names are
+    // strings of the module.
+    unsafe {
+        driver_call!(cuModuleGetFunctionCount(&raw mut count, module))?;
+        let mut handles = vec![ptr::null_mut(); count as usize];
+        driver_call!(cuModuleEnumerateFunctions(
+            handles.as_mut_ptr(),
+            count,
+            module
+        ))?;
+        for handle in handles {
+            let mut name = ptr::null();
+            driver_call!(cuFuncGetName(&raw mut name, handle))?;
+            let name = CStr::from_ptr(name).to_string_lossy().into_owned();
+            functions.insert(name, Function(handle));
+        }
+    }
+    Ok(())
 }
