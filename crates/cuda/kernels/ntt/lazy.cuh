@@ -1,8 +1,9 @@
-// Elements of Fr as the transforms hold them between two passes, and multiplication by factors
-// that are known beforehand.
+// Elements of Fr as the transforms hold them within a pass and between two, and multiplication by
+// factors that are known beforehand.
 //
-// Lazy is Montgomery form with R = 2^256, as Fr, but below 2 r instead of r: 2 r < 2^256, so
-// it still takes eight limbs, and sums, differences and products each save a correction.
+// `Lazy` is Montgomery form with R = 2^256, as Fr, but any of the two or three representatives
+// below 2^256. `Sum` is a sum of a few of them: nine limbs, signed. Additions and subtractions do
+// not reduce at all; `settled` brings a sum back to eight limbs, once for several of them.
 //
 // A factor W that is used again and again is stored twice, as W 2^128 and W 2^256 (both mod r).
 // With x = x_low + 2^128 x_high,
@@ -39,44 +40,80 @@ struct alignas(16) Factor {
     }
 };
 
-// Limb i of 2 r.
-CUZK_FN constexpr u32 twice_modulus(int i) {
-    constexpr u32 limbs[8] = {0x00000002, 0xfffffffe, 0xfffcb7fd, 0xa77b4805,
-                              0x1343b00a, 0x6673b010, 0x533afa90, 0xe7db4ea6};
-    return limbs[i];
-}
+// A representative below 2^256.
+struct Lazy {
+    u32 limb[8];
 
-// limb += 2 r where `mask` is not zero; the carry out is dropped.
-CUZK_FN void add_twice_modulus_if(u32 (&limb)[8], u32 mask) {
+    // The same element below r: 2^256 is less than 3 r.
+    CUZK_FN Fr reduced() const {
+        Fr value;
+#pragma unroll
+        for (int i = 0; i < 8; i++) value.limb[i] = limb[i];
+        return value.below_p().below_p();
+    }
+};
+
+// Multiples of r for `Sum::settled`.
+struct Multiples {
+    // Entry 64 + k holds -floor(k 2^254 / r) r mod 2^256, for -64 <= k < 64.
+    const Fr *entries;
+};
+
+// A sum of representatives, in two's complement: limb 8 is the highest.
+struct Sum {
+    u32 limb[9];
+
+    CUZK_FN static Sum of(const Lazy &x) {
+        Sum sum;
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum.limb[i] = x.limb[i];
+        sum.limb[8] = 0;
+        return sum;
+    }
+
+    // (x, y) becomes (x + y, x - y).
+    CUZK_FN static void sum_and_difference(Sum &x, Sum &y) {
+        Sum sum;
+        Carry carry;
+        sum.limb[0] = add_cc(x.limb[0], y.limb[0], carry);
+#pragma unroll
+        for (int i = 1; i < 8; i++) sum.limb[i] = addc_cc(x.limb[i], y.limb[i], carry);
+        sum.limb[8] = addc(x.limb[8], y.limb[8], carry);
+        Carry borrow;
+        y.limb[0] = sub_cc(x.limb[0], y.limb[0], borrow);
+#pragma unroll
+        for (int i = 1; i < 8; i++) y.limb[i] = subc_cc(x.limb[i], y.limb[i], borrow);
+        y.limb[8] = subc(x.limb[8], y.limb[8], borrow);
+        x = sum;
+    }
+
+    // A representative below 1.56 r, for sums of less than 35 r in magnitude. With
+    // k = floor(sum / 2^254), taking off floor(k 2^254 / r) r leaves at least nothing and less than
+    // 2^254 + r; k is in the two highest bits of limb 7 and those above.
+    CUZK_FN Lazy settled(const Multiples &multiples) const {
+        const i32 k = static_cast<i32>(limb[8] << 2 | limb[7] >> 30);
+        const uint4 *halves = reinterpret_cast<const uint4 *>(multiples.entries + 64 + k);
+        const uint4 low = __ldg(halves), high = __ldg(halves + 1);
+        Lazy rest;
+        Carry carry;
+        rest.limb[0] = add_cc(limb[0], low.x, carry);
+        rest.limb[1] = addc_cc(limb[1], low.y, carry);
+        rest.limb[2] = addc_cc(limb[2], low.z, carry);
+        rest.limb[3] = addc_cc(limb[3], low.w, carry);
+        rest.limb[4] = addc_cc(limb[4], high.x, carry);
+        rest.limb[5] = addc_cc(limb[5], high.y, carry);
+        rest.limb[6] = addc_cc(limb[6], high.z, carry);
+        rest.limb[7] = addc(limb[7], high.w, carry);
+        return rest;
+    }
+};
+
+// limb -= r where `chosen` is not zero; the borrow out is dropped.
+CUZK_FN void subtract_modulus_if(u32 (&limb)[8], u32 chosen) {
 #if defined(__CUDA_ARCH__)
     asm volatile(
         "{\n\t.reg .pred chosen;\n\t"
         "setp.ne.u32 chosen, %8, 0;\n\t"
-        "@chosen add.cc.u32 %0, %0, 0x00000002;\n\t"
-        "@chosen addc.cc.u32 %1, %1, 0xfffffffe;\n\t"
-        "@chosen addc.cc.u32 %2, %2, 0xfffcb7fd;\n\t"
-        "@chosen addc.cc.u32 %3, %3, 0xa77b4805;\n\t"
-        "@chosen addc.cc.u32 %4, %4, 0x1343b00a;\n\t"
-        "@chosen addc.cc.u32 %5, %5, 0x6673b010;\n\t"
-        "@chosen addc.cc.u32 %6, %6, 0x533afa90;\n\t"
-        "@chosen addc.u32 %7, %7, 0xe7db4ea6;\n\t}"
-        : "+r"(limb[0]), "+r"(limb[1]), "+r"(limb[2]), "+r"(limb[3]), "+r"(limb[4]), "+r"(limb[5]),
-          "+r"(limb[6]), "+r"(limb[7])
-        : "r"(mask));
-#else
-    if (mask == 0) return;
-    Carry carry;
-    limb[0] = add_cc(limb[0], twice_modulus(0), carry);
-    for (int i = 1; i < 8; i++) limb[i] = addc_cc(limb[i], twice_modulus(i), carry);
-#endif
-}
-
-// limb -= r where `chosen` is negative as a signed number; the borrow out is dropped.
-CUZK_FN void subtract_modulus_if_negative(u32 (&limb)[8], u32 chosen) {
-#if defined(__CUDA_ARCH__)
-    asm volatile(
-        "{\n\t.reg .pred chosen;\n\t"
-        "setp.lt.s32 chosen, %8, 0;\n\t"
         "@chosen sub.cc.u32 %0, %0, 0x00000001;\n\t"
         "@chosen subc.cc.u32 %1, %1, 0xffffffff;\n\t"
         "@chosen subc.cc.u32 %2, %2, 0xfffe5bfe;\n\t"
@@ -89,52 +126,12 @@ CUZK_FN void subtract_modulus_if_negative(u32 (&limb)[8], u32 chosen) {
           "+r"(limb[6]), "+r"(limb[7])
         : "r"(chosen));
 #else
-    if (static_cast<i32>(chosen) >= 0) return;
+    if (chosen == 0) return;
     Carry borrow;
     limb[0] = sub_cc(limb[0], FrModulus::p(0), borrow);
     for (int i = 1; i < 8; i++) limb[i] = subc_cc(limb[i], FrModulus::p(i), borrow);
 #endif
 }
-
-struct Lazy {
-    u32 limb[8];
-
-    // (x, y) becomes (x + y, x - y). Both results are computed less 2 r or not, and 2 r is added where
-    // the last borrow says that the result is negative.
-    CUZK_FN static void sum_and_difference(Lazy &x, Lazy &y) {
-        u32 sum[8];
-        Carry carry;
-        sum[0] = add_cc(x.limb[0], y.limb[0], carry);
-#pragma unroll
-        for (int i = 1; i < 8; i++) sum[i] = addc_cc(x.limb[i], y.limb[i], carry);
-        const u32 ninth = addc(0, 0, carry);
-
-        Carry sum_borrow;
-        sum[0] = sub_cc(sum[0], twice_modulus(0), sum_borrow);
-#pragma unroll
-        for (int i = 1; i < 8; i++) sum[i] = subc_cc(sum[i], twice_modulus(i), sum_borrow);
-        const u32 sum_mask = subc(ninth, 0, sum_borrow);
-
-        Carry borrow;
-        y.limb[0] = sub_cc(x.limb[0], y.limb[0], borrow);
-#pragma unroll
-        for (int i = 1; i < 8; i++) y.limb[i] = subc_cc(x.limb[i], y.limb[i], borrow);
-        const u32 mask = subc(0, 0, borrow);
-
-        add_twice_modulus_if(sum, sum_mask);
-        add_twice_modulus_if(y.limb, mask);
-#pragma unroll
-        for (int i = 0; i < 8; i++) x.limb[i] = sum[i];
-    }
-
-    // The same element below r.
-    CUZK_FN Fr reduced() const {
-        Fr value;
-#pragma unroll
-        for (int i = 0; i < 8; i++) value.limb[i] = limb[i];
-        return value.below_p();
-    }
-};
 
 // Products of a lazy element with a factor. Columns are kept in two accumulators as in
 // field/mont.cuh, where the names even and odd are explained.
@@ -196,9 +193,8 @@ struct Product {
     }
 };
 
-// W x, for any 256-bit x: what is left is below (2^128 r + 2^128 r + 2^128 r) / 2^128 = 3 r, and
-// r is taken off once if it is 2^255 (more than r, less than 2 r) or more.
-CUZK_FN Lazy operator*(const Lazy &x, const Factor &w) {
+// W x, below (2^128 r + 2^128 r + 2^128 r) / 2^128 = 3 r: one bit may stand in limb 8.
+CUZK_FN Sum multiply(const Lazy &x, const Factor &w) {
     Product product;
     u32(&a)[8] = product.even;
     u32(&b)[8] = product.odd;
@@ -220,16 +216,26 @@ CUZK_FN Lazy operator*(const Lazy &x, const Factor &w) {
     product.cancel(b, a);
 
     // b is even now; its column 0 is zero.
-    Lazy result;
+    Sum result;
     Carry carry;
     result.limb[0] = add_cc(a[0], b[1], carry);
 #pragma unroll
     for (int k = 1; k < 7; k++) result.limb[k] = addc_cc(a[k], b[k + 1], carry);
     result.limb[7] = addc_cc(a[7], 0, carry);
-    const u32 top = addc(product.top, 0, carry);
-    subtract_modulus_if_negative(result.limb, result.limb[7] | top << 31);
+    result.limb[8] = addc(product.top, 0, carry);
     return result;
 }
+
+// A sum of at least 0 and less than 3 r as eight limbs: where limb 8 is not zero, it is more than r.
+CUZK_FN Lazy below_2_256(const Sum &sum) {
+    Lazy result;
+#pragma unroll
+    for (int i = 0; i < 8; i++) result.limb[i] = sum.limb[i];
+    subtract_modulus_if(result.limb, sum.limb[8]);
+    return result;
+}
+
+CUZK_FN Lazy operator*(const Lazy &x, const Factor &w) { return below_2_256(multiply(x, w)); }
 
 }  // namespace ntt
 }  // namespace cuzk

@@ -29,6 +29,7 @@ constexpr u32 LEVEL_ROOT_BITS = 9;
 struct PassParams {
     EighthRoots eighth;
     Fr *values;
+    Multiples multiples;
     const Factor *level_roots;   // ω_512^i, i < 512
     const Factor *coarse_roots;  // ω_2n^(i 2^fine_bits)
     const Factor *fine_roots;    // scale ω_2n^i, i < 2^fine_bits
@@ -45,80 +46,63 @@ struct PassParams {
     u32 reduces;        // whether results are to be below r
 };
 
-// Multiplies each of the thread's elements by its power of ω_2n; their rows are the digits k in
-// bit-reversed order. Once for each element, so nothing is gained by sharing between threads.
-CUZK_FN void multiply_twiddles(const PassParams &p, const Tile &tile, u32 window, Lazy (&x)[8]) {
-    const u32 index = tile.index(window);
-    const u32 column = tile.column(index) & ((1u << p.shape.matrix_column_bits()) - 1);
-    const u32 base = ((2 * column + p.coset) << p.weight_bits) * p.direction;
-#pragma unroll
-    for (u32 u = 0; u < 8; u++) {
-        const u32 row = tile.row(index | u << window);
-        // Twice, as a shift by 32 would be none.
-        const u32 digit = __brev(row) >> 1 >> (31 - p.shape.levels);
-        const u32 exponent = base * digit & p.order_mask;
-        x[u] = x[u] * load(p.coarse_roots, exponent >> p.fine_bits);
-        if (p.has_fine) x[u] = x[u] * load(p.fine_roots, exponent & ((1u << p.fine_bits) - 1));
-    }
-}
+// Calls step(u, factor) for the powers of ω_2n that the thread's elements are multiplied by; the
+// window lies at the lowest row bits, and rows are the digits k in bit-reversed order. Once for each
+// element, so nothing is gained by sharing between threads.
+struct Twiddles {
+    u32 base;
+    u32 first_digit;
 
-// Multiplies by the factors between two stages of a tile: element with digit k by ω_M^(lk), where
+    CUZK_FN Twiddles(const PassParams &p, const Tile &tile, u32 window) {
+        const u32 index = tile.index(window);
+        const u32 column = tile.column(index) & ((1u << p.shape.matrix_column_bits()) - 1);
+        base = ((2 * column + p.coset) << p.weight_bits) * p.direction;
+        // Twice, as a shift by 32 would be none.
+        first_digit = __brev(tile.row(index)) >> 1 >> (31 - p.shape.levels);
+    }
+
+    CUZK_FN Sum multiply(const PassParams &p, u32 u, const Lazy &x) const {
+        const u32 digit = first_digit + (reverse3(u) << p.shape.levels >> 3);
+        const u32 exponent = base * digit & p.order_mask;
+        Lazy y = x;
+        if (p.has_fine) y = y * load(p.fine_roots, exponent & ((1u << p.fine_bits) - 1));
+        return ntt::multiply(y, load(p.coarse_roots, exponent >> p.fine_bits));
+    }
+};
+
+// The factors between two stages of a tile: element with digit k times ω_M^(lk), where
 // M = 2^block_bits and l is the thread's place below the window. The digit of register u stands in
 // bit-reversed order in the lowest `levels` bits of u.
-CUZK_FN void multiply_level_roots(const PassParams &p, const Tile &tile, u32 window, u32 levels,
-                                  u32 block_bits, Lazy (&x)[8]) {
-    const u32 base = (tile.row_below(window) << (LEVEL_ROOT_BITS - block_bits)) * p.direction;
-#pragma unroll
-    for (u32 u = 1; u < 8; u++) {
-        const u32 digit = reverse3(u) >> (3 - levels);
-        if (digit == 0) continue;
-        x[u] = x[u] * load(p.level_roots, base * digit & ((1u << LEVEL_ROOT_BITS) - 1));
+struct LevelRoots {
+    u32 base;
+
+    CUZK_FN LevelRoots(const PassParams &p, const Tile &tile, u32 window, u32 block_bits)
+        : base((tile.row_below(window) << (LEVEL_ROOT_BITS - block_bits)) * p.direction) {}
+
+    CUZK_FN Factor factor(const PassParams &p, u32 digit) const {
+        return load(p.level_roots, base * digit & ((1u << LEVEL_ROOT_BITS) - 1));
     }
+};
+
+CUZK_FN Lazy load_element(const PassParams &p, u32 position) {
+    if (p.tiles_partial && position >= p.shape.elements) return Lazy{{0, 0, 0, 0, 0, 0, 0, 0}};
+    return load(p.values, position);
 }
 
-CUZK_FN void load_all(const PassParams &p, const Tile &tile, u32 window, Lazy (&x)[8]) {
-    const u32 index = tile.index(window);
-#pragma unroll
-    for (u32 u = 0; u < 8; u++) {
-        const u32 position = tile.position(index | u << window);
-        if (p.tiles_partial && position >= p.shape.elements) {
-            x[u] = Lazy{{0, 0, 0, 0, 0, 0, 0, 0}};
-        } else {
-            x[u] = load(p.values, position);
-        }
+CUZK_FN void store_element(const PassParams &p, u32 position, const Lazy &x) {
+    if (p.tiles_partial && position >= p.shape.elements) return;
+    if (p.reduces) {
+        store(p.values, position, x.reduced().limb);
+    } else {
+        store(p.values, position, x.limb);
     }
-}
-
-CUZK_FN void store_all(const PassParams &p, const Tile &tile, u32 window, const Lazy (&x)[8]) {
-    const u32 index = tile.index(window);
-#pragma unroll
-    for (u32 u = 0; u < 8; u++) {
-        const u32 position = tile.position(index | u << window);
-        if (p.tiles_partial && position >= p.shape.elements) continue;
-        if (p.reduces) {
-            store(p.values, position, x[u].reduced().limb);
-        } else {
-            store(p.values, position, x[u].limb);
-        }
-    }
-}
-
-CUZK_FN void exchange_windows(const Tile &tile, uint4 *exchange, u32 from, u32 to, Lazy (&x)[8]) {
-    const u32 written = tile.index(from);
-#pragma unroll
-    for (u32 u = 0; u < 8; u++) put(exchange, written | u << from, x[u]);
-    __syncthreads();
-    // No barrier afterwards: the next writes go where this thread has just read.
-    const u32 read = tile.index(to);
-#pragma unroll
-    for (u32 u = 0; u < 8; u++) x[u] = take(exchange, read | u << to);
 }
 
 // One pass from natural to bit-reversed order, in place: the R rows of each column are transformed
 // in up to three stages of at most three levels, the highest row bits first; between stages the
 // elements change threads through shared memory.
 //
-// Values: Montgomery, below 2 r; below r at the end if `reduces`.
+// Values: Montgomery, any representatives below 2^256; below r at the end if `reduces`.
 // Grid: a tile of 2^11 elements a block of 256 threads, eight elements a thread. 64 registers hold
 // them; two blocks fit on a multiprocessor with 128 registers a thread and 64 KiB of shared
 // memory a block. Reads and writes 32 bytes an element, in runs of at least 128 bytes, and the
@@ -129,20 +113,39 @@ CUZK_KERNEL(ntt_pass_natural_to_reversed, THREADS, 2, PassParams) {
     u32 left = p.shape.levels;
     u32 levels = left < 3 ? left : 3;
     u32 window = p.shape.column_bits + left - levels;
-    Lazy x[8];
-    load_all(p, tile, window, x);
+    Sum x[8];
+    u32 position = tile.position(tile.index(window));
+#pragma unroll
+    for (u32 u = 0; u < 8; u++) x[u] = Sum::of(load_element(p, position + tile.step(window, u)));
     while (true) {
-        dft_natural_to_reversed(x, levels, p.eighth);
+        dft_natural_to_reversed(x, levels, p.eighth, p.multiples);
         if (left == levels) break;
-        multiply_level_roots(p, tile, window, levels, left, x);
+        const LevelRoots roots(p, tile, window, left);
+        const u32 written = tile.index(window);
+#pragma unroll
+        for (u32 u = 0; u < 8; u++) {
+            Lazy y = x[u].settled(p.multiples);
+            const u32 digit = reverse3(u) >> (3 - levels);
+            if (digit != 0) y = y * roots.factor(p, digit);
+            put(exchange, written | u << window, y);
+        }
+        __syncthreads();
         left -= levels;
         levels = left < 3 ? left : 3;
-        const u32 next = p.shape.column_bits + left - levels;
-        exchange_windows(tile, exchange, window, next, x);
-        window = next;
+        window = p.shape.column_bits + left - levels;
+        // No barrier afterwards: the next writes go where this thread has just read.
+        const u32 read = tile.index(window);
+#pragma unroll
+        for (u32 u = 0; u < 8; u++) x[u] = Sum::of(take(exchange, read | u << window));
     }
-    if (p.has_twiddles) multiply_twiddles(p, tile, window, x);
-    store_all(p, tile, window, x);
+    const Twiddles twiddles(p, tile, window);
+    position = tile.position(tile.index(window));
+#pragma unroll
+    for (u32 u = 0; u < 8; u++) {
+        Lazy y = x[u].settled(p.multiples);
+        if (p.has_twiddles) y = below_2_256(twiddles.multiply(p, u, y));
+        store_element(p, position + tile.step(window, u), y);
+    }
 }
 
 // One pass from bit-reversed to natural order: the transpose of the above, step by step backwards.
@@ -154,20 +157,38 @@ CUZK_KERNEL(ntt_pass_reversed_to_natural, THREADS, 2, PassParams) {
     u32 levels = p.shape.levels % 3;
     if (levels == 0 && p.shape.levels > 0) levels = 3;
     u32 done = levels;
-    Lazy x[8];
-    load_all(p, tile, window, x);
-    if (p.has_twiddles) multiply_twiddles(p, tile, window, x);
+    Sum x[8];
+    const Twiddles twiddles(p, tile, window);
+    u32 position = tile.position(tile.index(window));
+#pragma unroll
+    for (u32 u = 0; u < 8; u++) {
+        const Lazy loaded = load_element(p, position + tile.step(window, u));
+        x[u] = p.has_twiddles ? twiddles.multiply(p, u, loaded) : Sum::of(loaded);
+    }
     while (true) {
-        dft_reversed_to_natural(x, levels, p.eighth);
+        dft_reversed_to_natural(x, levels, p.eighth, p.multiples);
         if (done == p.shape.levels) break;
-        const u32 next = window + levels;
-        exchange_windows(tile, exchange, window, next, x);
-        window = next;
+        const u32 written = tile.index(window);
+#pragma unroll
+        for (u32 u = 0; u < 8; u++) put(exchange, written | u << window, x[u].settled(p.multiples));
+        __syncthreads();
+        window += levels;
         levels = 3;
         done += levels;
-        multiply_level_roots(p, tile, window, levels, done, x);
+        const LevelRoots roots(p, tile, window, done);
+        // No barrier afterwards: the next writes go where this thread has just read.
+        const u32 read = tile.index(window);
+        x[0] = Sum::of(take(exchange, read));
+#pragma unroll
+        for (u32 u = 1; u < 8; u++) {
+            x[u] = multiply(take(exchange, read | u << window), roots.factor(p, reverse3(u)));
+        }
     }
-    store_all(p, tile, window, x);
+    position = tile.position(tile.index(window));
+#pragma unroll
+    for (u32 u = 0; u < 8; u++) {
+        store_element(p, position + tile.step(window, u), x[u].settled(p.multiples));
+    }
 }
 
 }  // namespace ntt

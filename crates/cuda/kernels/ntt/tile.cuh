@@ -68,6 +68,13 @@ struct Tile {
         const u32 c = column(index);
         return (c >> columns << shape.block_bits) + (row(index) << columns) + (c & ((1u << columns) - 1));
     }
+
+    // What is added to the position of the thread's first element for its element u. The window
+    // lies within the row bits; a pass of fewer than three levels is the only one of its transform
+    // and has positions that are the indices.
+    CUZK_FN u32 step(u32 window, u32 u) const {
+        return u << (window - shape.column_bits + shape.matrix_column_bits());
+    }
 };
 
 // Where an element lies in one of the two 16-byte planes of shared memory. Exclusive-or with the

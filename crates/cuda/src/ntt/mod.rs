@@ -17,10 +17,12 @@
 //! # Costs
 //!
 //! A transform of 2^27 elements takes three passes. Products of an element with a factor of a
-//! table cost 92 products of limbs (`kernels/ntt/lazy.cuh`); an element has 3.6 of them a pass and
-//! 3 more between passes: 14 in all, beside 27 halves of a butterfly.
+//! table cost 92 products of limbs (`kernels/ntt/lazy.cuh`); an element has 3¼ of them a pass and
+//! three more between passes: 12¾ in all, where one butterfly after the other would take 13½ and
+//! their factors besides.
 
 mod factor;
+mod multiples;
 mod passes;
 mod quotient;
 mod transform;

@@ -6,7 +6,8 @@ use groth16::ntt::EvaluationSet;
 
 use crate::device::{Arena, Device, DeviceSlice, Kernel, Ledger, Lifetime, Params, Slot, Stream};
 use crate::error::Result;
-use crate::ntt::factor::{Factor, powers, root_of_order};
+use crate::ntt::factor::{Factor, inverse_of_size, powers, root_of_order};
+use crate::ntt::multiples::{self, MULTIPLES};
 use crate::ntt::passes::{self, Pass, TILE_BITS};
 use crate::topic::Topic;
 
@@ -51,8 +52,8 @@ pub struct Transform {
     /// What the results are multiplied by; costs nothing where a transform has more than one
     /// pass.
     pub scale: Scale,
-    /// Whether results are below r. If not, they are below 2r, which transforms and
-    /// [`Quotient`](crate::ntt::Quotient)'s products accept.
+    /// Whether results are below r. If not, they are any representatives below 2^256, which
+    /// transforms and [`Quotient`](crate::ntt::Quotient)'s other steps accept.
     pub reduced: bool,
 }
 
@@ -95,6 +96,7 @@ pub struct NttPlan {
     fine_bits: u32,
     scales: Vec<Scalar>,
     level_roots: Slot<Factor>,
+    multiples: Slot<[u64; 4]>,
     coarse: Slot<Factor>,
     /// One table for each scale.
     fine: Slot<Factor>,
@@ -124,6 +126,7 @@ impl NttPlan {
         assert!(log_size <= LOG_SIZE_MAX, "no transform of 2^{log_size}");
         let coarse_bits = coarse_bits.min(log_size + 1);
         let fine_bits = log_size + 1 - coarse_bits;
+        let multiples = ledger.reserve("ntt: multiples of r", MULTIPLES, Lifetime::RESIDENT);
         let mut resident = |name, len| ledger.reserve(name, len, Lifetime::RESIDENT);
         let level_roots = resident("ntt: roots of levels", 1 << LEVEL_ROOT_BITS);
         let coarse = resident("ntt: coarse roots", 1 << coarse_bits);
@@ -135,6 +138,7 @@ impl NttPlan {
             fine_bits,
             scales: [&[Scalar::ONE], scales].concat(),
             level_roots,
+            multiples,
             coarse,
             fine,
             seeds: ledger.reserve("ntt: seeds of roots", seeds, Lifetime::RESIDENT),
@@ -162,11 +166,13 @@ impl NttPlan {
                 .collect(),
             passes: passes::plan(self.log_size),
             level_roots: arena.get(self.level_roots),
+            multiples: arena.get(self.multiples),
             coarse: arena.get(self.coarse),
             fine: arena.get(self.fine),
             natural_to_reversed: device.kernel(Topic::Ntt, "ntt_pass_natural_to_reversed")?,
             reversed_to_natural: device.kernel(Topic::Ntt, "ntt_pass_reversed_to_natural")?,
         };
+        stream.upload(ntt.multiples, &multiples::table())?;
         let level_roots = powers(
             Scalar::ONE,
             root_of_order(LEVEL_ROOT_BITS),
@@ -235,6 +241,7 @@ unsafe impl Params for ExpandParams {}
 struct PassParams {
     eighth: [Factor; 3],
     values: u64,
+    multiples: u64,
     level_roots: u64,
     coarse_roots: u64,
     fine_roots: u64,
@@ -265,6 +272,7 @@ pub struct Ntt {
     scaled: Vec<bool>,
     passes: Vec<Pass>,
     level_roots: DeviceSlice<Factor>,
+    multiples: DeviceSlice<[u64; 4]>,
     coarse: DeviceSlice<Factor>,
     fine: DeviceSlice<Factor>,
     natural_to_reversed: Kernel,
@@ -278,7 +286,7 @@ impl Ntt {
     }
 
     /// Queues `transform` of `values`, in place: one launch a pass. The elements are in Montgomery
-    /// form, below 2r.
+    /// form, any representatives below 2^256.
     ///
     /// # Errors
     /// A device that fails.
@@ -323,6 +331,7 @@ impl Ntt {
         PassParams {
             eighth: eighth_roots(transform.direction),
             values: values.ptr(),
+            multiples: self.multiples.ptr(),
             level_roots: self.level_roots.ptr(),
             coarse_roots: self.coarse.ptr(),
             fine_roots: self
@@ -350,11 +359,13 @@ impl Ntt {
     }
 }
 
-/// ω_8, ω_8² and ω_8³ for the ω of a direction.
+/// `EighthRoots` of `kernels/ntt/dft.cuh` for the ω_8 of a direction: ω², (ω − ω³)/2, (ω + ω³)/2.
 fn eighth_roots(direction: Direction) -> [Factor; 3] {
-    let mut roots = powers(Scalar::ONE, root_of_order(3), 8);
-    if direction == Direction::Interpolate {
-        roots[1..].reverse();
-    }
-    [roots[1], roots[2], roots[3]].map(Factor::from)
+    let root = match direction {
+        Direction::Evaluate => root_of_order(3),
+        Direction::Interpolate => -root_of_order(3).cube(),
+    };
+    let half = inverse_of_size(1);
+    let (square, cube) = (root.square(), root.cube());
+    [square, (root - cube) * half, (root + cube) * half].map(Factor::from)
 }
