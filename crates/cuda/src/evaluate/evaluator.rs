@@ -150,6 +150,32 @@ impl Program {
     }
 }
 
+/// A part of the rows of A·w and B·w: each of the first four is one kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Rows of very many products.
+    Long,
+    /// Rows of products.
+    Field,
+    /// Packed sums of bits.
+    Packed,
+    /// Rows of a few bits, and copies.
+    Short,
+    /// What follows the circuit's rows.
+    Rest,
+}
+
+impl Step {
+    /// All, in the order of [`Evaluator::run`].
+    pub const ALL: [Self; 5] = [
+        Self::Long,
+        Self::Field,
+        Self::Packed,
+        Self::Short,
+        Self::Rest,
+    ];
+}
+
 /// A program on the device.
 pub struct Evaluator {
     shape: Shape,
@@ -203,13 +229,88 @@ impl Evaluator {
         a: DeviceSlice<Scalar>,
         b: DeviceSlice<Scalar>,
     ) -> Result<()> {
-        let (rows, end) = (self.shape.constraints, self.shape.domain());
-        assert_eq!([a.len(), b.len()], [end; 2], "vectors of the domain's size");
-        self.launch_all(stream, &self.operands(witness, a, b))?;
-        let appended = rows + self.shape.inputs;
-        stream.copy(a.slice(rows..appended), witness.inputs())?;
-        stream.zero(a.slice(appended..end))?;
-        stream.zero(b.slice(rows..end))
+        for step in Step::ALL {
+            self.run_step(step, stream, witness, a, b)?;
+        }
+        Ok(())
+    }
+
+    /// One step of [`Self::run`], to time it. The steps write different elements, so they may
+    /// run in any order.
+    ///
+    /// # Errors
+    /// As for [`Self::run`].
+    ///
+    /// # Panics
+    /// As for [`Self::run`].
+    pub fn run_step(
+        &self,
+        step: Step,
+        stream: &Stream,
+        witness: &WitnessBuffers,
+        a: DeviceSlice<Scalar>,
+        b: DeviceSlice<Scalar>,
+    ) -> Result<()> {
+        let n = self.shape.domain();
+        assert_eq!([a.len(), b.len()], [n; 2], "vectors of the domain's size");
+        let operands = self.operands(witness, a, b);
+        let lists = &self.lists;
+        match step {
+            Step::Long => {
+                let params = KernelParams {
+                    operands,
+                    lists: [
+                        lists.long_units.ptr(),
+                        lists.long_rows.ptr(),
+                        lists.sources.ptr(),
+                        lists.ids.ptr(),
+                    ],
+                };
+                let units = word(lists.long_units.len());
+                stream.launch(&self.long, units, 256, 0, &params)
+            }
+            Step::Field => {
+                let params = KernelParams {
+                    operands,
+                    lists: [
+                        lists.field_units.ptr(),
+                        lists.slices.ptr(),
+                        lists.slice_rows.ptr(),
+                        lists.sources.ptr(),
+                        lists.ids.ptr(),
+                    ],
+                };
+                let units = word(lists.field_units.len());
+                stream.launch(&self.field, units, 128, 0, &params)
+            }
+            Step::Packed => {
+                let params = KernelParams {
+                    operands,
+                    lists: [
+                        lists.packed_units.ptr(),
+                        lists.packed_rows.ptr(),
+                        lists.pieces.ptr(),
+                    ],
+                };
+                let units = word(lists.packed_units.len());
+                stream.launch(&self.packed, units, 256, 0, &params)
+            }
+            Step::Short => {
+                let params = KernelParams {
+                    operands,
+                    lists: [lists.short_units.ptr(), lists.short_rows.ptr()],
+                };
+                let units = word(lists.short_units.len());
+                stream.launch(&self.short, units, 256, 0, &params)
+            }
+            Step::Rest => {
+                let rows = self.shape.constraints;
+                let appended = rows + self.shape.inputs;
+                stream.copy(a.slice(rows..appended), witness.inputs())?;
+                stream.zero(a.slice(appended..n))?;
+                stream.zero(b.slice(rows..n))
+            }
+        }
     }
 
     fn operands(
@@ -228,64 +329,5 @@ impl Evaluator {
             a: a.ptr(),
             b: b.ptr(),
         }
-    }
-
-    /// The kernels write different rows, so their order does not matter: the longest ones first.
-    fn launch_all(&self, stream: &Stream, operands: &Operands) -> Result<()> {
-        let lists = &self.lists;
-        let (operands, blocks) = (*operands, |units| word(units));
-        let params = KernelParams {
-            operands,
-            lists: [
-                lists.long_units.ptr(),
-                lists.long_rows.ptr(),
-                lists.sources.ptr(),
-                lists.ids.ptr(),
-            ],
-        };
-        stream.launch(&self.long, blocks(lists.long_units.len()), 256, 0, &params)?;
-        let params = KernelParams {
-            operands,
-            lists: [
-                lists.field_units.ptr(),
-                lists.slices.ptr(),
-                lists.slice_rows.ptr(),
-                lists.sources.ptr(),
-                lists.ids.ptr(),
-            ],
-        };
-        stream.launch(
-            &self.field,
-            blocks(lists.field_units.len()),
-            128,
-            0,
-            &params,
-        )?;
-        let params = KernelParams {
-            operands,
-            lists: [
-                lists.packed_units.ptr(),
-                lists.packed_rows.ptr(),
-                lists.pieces.ptr(),
-            ],
-        };
-        stream.launch(
-            &self.packed,
-            blocks(lists.packed_units.len()),
-            256,
-            0,
-            &params,
-        )?;
-        let params = KernelParams {
-            operands,
-            lists: [lists.short_units.ptr(), lists.short_rows.ptr()],
-        };
-        stream.launch(
-            &self.short,
-            blocks(lists.short_units.len()),
-            256,
-            0,
-            &params,
-        )
     }
 }

@@ -23,7 +23,7 @@ mod witness;
 
 pub use bitmap::DeviceBitmap;
 pub use error::ProgramError;
-pub use evaluator::{Evaluator, EvaluatorPlan};
+pub use evaluator::{Evaluator, EvaluatorPlan, Step};
 pub use program::Program;
 pub use query::{Query, QueryPlan, QueryTail};
 pub use witness::{WitnessBuffers, WitnessPlan};
