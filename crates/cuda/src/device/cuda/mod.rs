@@ -29,15 +29,17 @@ pub struct CudaDriver {
     device: sys::CUdevice,
     context: sys::CUcontext,
     properties: DeviceProperties,
-    /// The kernels of the topics whose images are loaded. Those stay until the process ends.
-    modules: Mutex<HashMap<Topic, HashMap<String, Function>>>,
+    /// For each topic that is loaded, the image of each kernel by name. Images stay until the
+    /// process ends.
+    modules: Mutex<HashMap<Topic, HashMap<String, Module>>>,
 }
 
 /// A handle that any thread may use once the context is current on it.
-struct Function(sys::CUfunction);
+#[derive(Clone, Copy)]
+struct Module(sys::CUmodule);
 
-// SAFETY: contexts and functions are the driver's own objects, which it guards with locks.
-unsafe impl Send for Function {}
+// SAFETY: contexts and modules are the driver's own objects, which it guards with locks.
+unsafe impl Send for Module {}
 // SAFETY: as above.
 unsafe impl Send for CudaDriver {}
 // SAFETY: as above; `modules` has its own lock.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, PoisonError};
@@ -11,7 +11,7 @@ use cudarc::driver::sys;
 use sys::CUfunction_attribute as Attribute;
 
 use super::call::driver_call;
-use super::{CudaDriver, Function};
+use super::{CudaDriver, Module};
 use crate::device::kernel::Kernel;
 use crate::error::{CudaError, Result};
 use crate::images;
@@ -30,15 +30,25 @@ impl CudaDriver {
             Entry::Occupied(loaded) => loaded.into_mut(),
             Entry::Vacant(place) => place.insert(self.load_topic(topic)?),
         };
-        match functions.get(name) {
-            Some(function) => self.describe(name, function.0),
-            None => Err(missing),
+        let (Some(module), Ok(c_name)) = (functions.get(name), CString::new(name)) else {
+            return Err(missing);
+        };
+        let mut function = ptr::null_mut();
+        // SAFETY: a loaded module and a C string; writes the handle. (The handles that the list
+        // was made from are not loaded yet.)
+        unsafe {
+            driver_call!(cuModuleGetFunction(
+                &raw mut function,
+                module.0,
+                c_name.as_ptr()
+            ))?;
         }
+        self.describe(name, function)
     }
 
-    /// All kernels of a topic by name. Looked up in a list rather than asked for in each image in
+    /// The image of each kernel of a topic, by name. Looked up in a list rather than asked for in each image in
     /// turn: every miss would be an error to tools that watch the driver's calls.
-    fn load_topic(&self, topic: Topic) -> Result<HashMap<String, Function>> {
+    fn load_topic(&self, topic: Topic) -> Result<HashMap<String, Module>> {
         let mut functions = HashMap::new();
         for image in images::of(topic) {
             let mut module = ptr::null_mut();
@@ -96,13 +106,13 @@ impl CudaDriver {
     }
 }
 
-/// Adds the functions of a module to `functions`, by name.
+/// Adds the names of a module's functions to `functions`.
 ///
 /// # Safety
 /// The module is loaded, and the context current.
 unsafe fn list_functions(
     module: sys::CUmodule,
-    functions: &mut HashMap<String, Function>,
+    functions: &mut HashMap<String, Module>,
 ) -> Result<()> {
     let mut count = 0;
     // SAFETY: the caller's; each call writes what its arguments have room for, and names are
@@ -119,7 +129,7 @@ unsafe fn list_functions(
             let mut name = ptr::null();
             driver_call!(cuFuncGetName(&raw mut name, handle))?;
             let name = CStr::from_ptr(name).to_string_lossy().into_owned();
-            functions.insert(name, Function(handle));
+            functions.insert(name, Module(module));
         }
     }
     Ok(())
