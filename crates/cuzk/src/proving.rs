@@ -37,12 +37,14 @@ pub struct Prover<'a> {
 type Made = Result<(PackedWitness, Duration), Failure>;
 
 impl Prover<'_> {
-    /// Proves all partitions in order and hands each proof, verified, to `each`.
+    /// Proves all partitions in order and hands each proof, verified, to `each`. `made` are the
+    /// witnesses of the first partitions; the others are made here.
     ///
     /// # Errors
     /// The first failure of a witness, a proof or `each`; no proof after it is made.
     pub fn prove(
         &self,
+        made: Vec<PackedWitness>,
         phases: &mut Phases,
         mut each: impl FnMut(usize, &Proof) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
@@ -50,11 +52,15 @@ impl Prover<'_> {
         let pvk = PreparedVerifyingKey::from(self.key.vk());
         // One partition has no line of its own: its phases show.
         let stage = (count > 1).then(|| self.progress.stage(label(0, count), count as u64));
-        self.witnesses(count > 1 && self.room_for_two(), |k, (witness, time)| {
+        // The time is that of a witness made here; one from the check has none of its own.
+        let mut prove = |k: usize, witness: PackedWitness, time: Option<Duration>| {
             if let Some(stage) = &stage {
                 stage.rename(label(k, count));
             }
-            phases.add("witness", time);
+            if let Some(time) = time {
+                phases.add("witness", time);
+            }
+            self.verify_inputs(k, &witness)?;
             let blinding = Blinding::random()?;
             let (proof, times) = groth16::prove(
                 self.backend,
@@ -71,25 +77,34 @@ impl Prover<'_> {
                 stage.advance(1);
             }
             each(k, &proof)
+        };
+        let first = made.len();
+        for (k, witness) in made.into_iter().enumerate() {
+            prove(k, witness, None)?;
+        }
+        self.witnesses(first, self.room_for_two(), |k, (witness, time)| {
+            prove(k, witness, Some(time))
         })
     }
 
-    /// Makes the witnesses in order and hands each to `take`. With `ahead`, the next one is made
-    /// on another thread while `take` works: at most two exist at any time.
+    /// Makes the witnesses from partition `first` on, in order, and hands each to `take`. With
+    /// `ahead`, the next one is made on another thread while `take` works: at most two exist at any
+    /// time.
     fn witnesses(
         &self,
+        first: usize,
         ahead: bool,
         mut take: impl FnMut(usize, (PackedWitness, Duration)) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let count = self.inputs.len();
-        if !ahead {
-            return (0..count).try_for_each(|k| take(k, self.witness(k)?));
+        if !ahead || count - first < 2 {
+            return (first..count).try_for_each(|k| take(k, self.witness(k)?));
         }
         thread::scope(|scope| {
             // No buffer: the maker waits until its witness is taken.
             let (send, receive) = mpsc::sync_channel::<Made>(0);
             let maker = scope.spawn(move || {
-                for k in 0..count {
+                for k in first..count {
                     let made = self.witness(k);
                     let failed = made.is_err();
                     if send.send(made).is_err() || failed {
@@ -97,7 +112,7 @@ impl Prover<'_> {
                     }
                 }
             });
-            let result = (0..count).try_for_each(|k| match receive.recv() {
+            let result = (first..count).try_for_each(|k| match receive.recv() {
                 Ok(made) => take(k, made?),
                 Err(_) => Err(stopped()),
             });
@@ -106,24 +121,26 @@ impl Prover<'_> {
         })
     }
 
-    /// The witness of partition `k`, for the statement that the verifier will check.
+    /// The witness of partition `k`, which the check has gone through before.
     fn witness(&self, k: usize) -> Made {
         let start = Instant::now();
         let _line = self.progress.stage("making the witness", 0);
         let witness = self.generator.witness(self.request, k, self.circuit)?;
-        // The prover verifies against the witness's own inputs; that these are the statement's is
-        // checked here.
-        if witness.inputs().get(1..) != Some(&self.inputs[k][..]) {
-            return Err(Failure::new(
-                Exit::Internal,
-                "WITNESS_INPUTS",
-                format!(
-                    "the witness of partition {k} is for other public inputs than the request's"
-                ),
-                "this is a defect: please report it with the command line and the request",
-            ));
-        }
         Ok((witness, start.elapsed()))
+    }
+
+    /// The prover verifies against the witness's own inputs; that these are the statement's, which the
+    /// verifier will check, is checked here.
+    fn verify_inputs(&self, k: usize, witness: &PackedWitness) -> Result<(), Failure> {
+        if witness.inputs().get(1..) == Some(&self.inputs[k][..]) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Exit::Internal,
+            "WITNESS_INPUTS",
+            format!("the witness of partition {k} is for other public inputs than the request's"),
+            "this is a defect: please report it with the command line and the request",
+        ))
     }
 
     fn room_for_two(&self) -> bool {
@@ -156,6 +173,22 @@ fn memory_needed(circuit: &CompiledCircuit, device: DeviceKind) -> u64 {
     let (domain, variables) = (shape.domain() as u64, (shape.inputs + shape.aux) as u64);
     // The witness before it is packed, or the three vectors of the quotient: 32 bytes an element.
     32 * (3 * domain).max(variables)
+}
+
+/// Most bytes of witnesses that are kept from the check, beside the first.
+const WITNESS_BUDGET: u64 = 1 << 30;
+
+/// How many partitions' witnesses to keep from the check until they are proven. The others, such as most of the
+/// 126 of a non-interactive PoRep, are made again while the one before is proven.
+pub fn witnesses_to_keep(circuit: &CompiledCircuit) -> usize {
+    let layout = circuit.layout();
+    let values = (circuit.shape().inputs + layout.dense_count()) as u64;
+    let packed = 32 * values + layout.bit_count() as u64 / 8;
+    let free = memory::available().map_or(u64::MAX, |free| {
+        free.saturating_sub(memory_needed(circuit)) / 2
+    });
+    let more = free.min(WITNESS_BUDGET) / packed.max(1);
+    1 + usize::try_from(more).unwrap_or(usize::MAX - 1)
 }
 
 /// Refuses a proof for which there is certainly not the memory, before the system kills it halfway.

@@ -48,6 +48,12 @@ pub enum Error {
     #[error("synthesis failed ({0}): the vanilla proof lacks a value; check it before proving")]
     Synthesis(#[from] bellpepper_core::SynthesisError),
 
+    /// A witness is not the reference circuit's assignment.
+    #[error(
+        "the witness differs from the public circuit's: {0}; report this with the request, for one of the two is wrong"
+    )]
+    Differs(#[from] crate::Difference),
+
     /// The reference circuit panicked.
     #[error(
         "synthesis panicked ({message}): the vanilla proof has a shape that the reference circuit does not expect; check it before proving"

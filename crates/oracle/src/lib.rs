@@ -5,6 +5,9 @@
 //! constraint system that keeps only the values. Slow, but right by definition: the circuits here
 //! are the ones our compiled circuits were recorded from.
 //!
+//! [`compare`] holds a witness against the public circuit's values as they are made, without keeping
+//! them, so that it serves the largest circuits too.
+//!
 //! [`with_circuit`] and [`with_blank_circuit`] hand the same circuits to anything else that needs
 //! them, such as the reference prover itself.
 
@@ -12,6 +15,7 @@
 
 mod assignment;
 mod circuits;
+mod compare;
 mod error;
 mod packing;
 
@@ -24,6 +28,7 @@ use r1cs::{CompiledCircuit, Fr, PackedWitness};
 
 pub use assignment::Assignment;
 pub use circuits::{Visitor, with_blank_circuit, with_circuit};
+pub use compare::{Difference, compare, compare_assignment};
 pub use error::Error;
 
 /// Makes witnesses by synthesis.

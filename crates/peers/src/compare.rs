@@ -30,7 +30,8 @@ pub enum Side {
 impl Side {
     const BOTH: [Self; 2] = [Self::Cuzk, Self::Bellperson];
 
-    fn name(self) -> &'static str {
+    /// As the command line and the tables have it.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Cuzk => "cuzk",
             Self::Bellperson => "bellperson",
@@ -41,13 +42,13 @@ impl Side {
 /// Two sides of one comparison.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
-    /// What was compared: `prove` or `params`.
+    /// What was compared: `prove`, `params` or `witness`.
     pub what: &'static str,
     /// Circuit name.
     pub circuit: &'static str,
-    /// The fixture proven, if one was.
+    /// The fixture or made-up request that both sides worked on, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fixture: Option<String>,
+    pub request: Option<String>,
     /// Runs per side; the costs are those of the run with the median wall time.
     pub runs: usize,
     /// Processor and cores.
@@ -58,13 +59,22 @@ pub struct Comparison {
     pub bellperson: Cost,
     /// Wall time of the reference over ours.
     pub times_faster: f64,
+    /// Core-seconds of the reference over ours: hardly changed by what else the machine does.
+    pub core_ratio: f64,
+    /// Memory of the reference over ours: by how far it rose, where that was watched, else the peak.
+    pub memory_ratio: f64,
 }
 
 impl Comparison {
-    fn new(
+    /// Runs both sides alternately, each run in a process of its own that is given the
+    /// arguments for its side.
+    ///
+    /// # Errors
+    /// A side fails, or no runs are asked for.
+    pub(crate) fn new(
         what: &'static str,
         circuit: CircuitId,
-        fixture: Option<String>,
+        request: Option<String>,
         runs: usize,
         arguments: impl Fn(Side) -> Vec<String>,
     ) -> Result<Self> {
@@ -78,16 +88,21 @@ impl Comparison {
         let [cuzk, bellperson] =
             costs.map(|costs| measure::median(costs).context("at least one run is needed"));
         let (cuzk, bellperson) = (cuzk?, bellperson?);
+        let memory = |cost: &Cost| cost.grown_bytes.unwrap_or(cost.peak_bytes) as f64;
         let times_faster = bellperson.wall_s / cuzk.wall_s;
+        let core_ratio = bellperson.core_s / cuzk.core_s;
+        let memory_ratio = memory(&bellperson) / memory(&cuzk);
         Ok(Self {
             what,
             circuit: circuit.name(),
-            fixture,
+            request,
             runs,
             machine: measure::machine(),
             cuzk,
             bellperson,
             times_faster,
+            core_ratio,
+            memory_ratio,
         })
     }
 
@@ -100,30 +115,41 @@ impl Comparison {
             println!("{}", serde_json::to_string(self)?);
             return Ok(());
         }
-        let fixture = self
-            .fixture
+        let request = self
+            .request
             .as_ref()
             .map_or(String::new(), |name| format!(" of {name}"));
         println!(
-            "{} {}{fixture}, {}, median of {}",
+            "{} {}{request}, {}, median of {}",
             self.what, self.circuit, self.machine, self.runs
         );
+        let watched = self.cuzk.grown_bytes.is_some();
         println!(
-            "{:<12} {:>10} {:>14} {:>12}",
-            "side", "wall", "core-seconds", "peak memory"
+            "{:<12} {:>11} {:>14} {:>12}",
+            "side",
+            "wall",
+            "core-seconds",
+            if watched {
+                "memory taken"
+            } else {
+                "peak memory"
+            }
         );
         for (name, cost) in [("cuzk", &self.cuzk), ("bellperson", &self.bellperson)] {
             println!(
-                "{name:<12} {:>8.2} s {:>14.1} {:>12}",
+                "{name:<12} {:>9.3} s {:>14.3} {:>12}",
                 cost.wall_s,
                 cost.core_s,
-                measure::bytes_text(cost.peak_bytes)
+                measure::bytes_text(cost.grown_bytes.unwrap_or(cost.peak_bytes))
             );
         }
         for (phase, seconds) in &self.cuzk.phases {
-            println!("  cuzk, {phase}: {seconds:.2} s");
+            println!("  cuzk, {phase}: {seconds:.3} s");
         }
-        println!("cuzk is {:.1} times faster", self.times_faster);
+        println!(
+            "bellperson over cuzk: wall {:.1}, core-seconds {:.1}, memory {:.1}",
+            self.times_faster, self.core_ratio, self.memory_ratio
+        );
         Ok(())
     }
 }
@@ -203,14 +229,14 @@ pub fn prove_side(side: Side, id: CircuitId, fixture: &str, params: &Path) -> Re
     match side {
         Side::Cuzk => {
             let prover = Prover::open(id, params)?;
-            let meter = Meter::start()?;
+            let meter = Meter::start();
             let proven = prover.prove(request, 0, Blinding::random()?)?;
             meter.stop(proven.phases)
         }
         Side::Bellperson => {
             let inputs = filecoin::public_inputs(request)?;
             let parameters = reference::map_parameters(params)?;
-            let meter = Meter::start()?;
+            let meter = Meter::start();
             let blinding = (Fr::random(rand_core::OsRng), Fr::random(rand_core::OsRng));
             let proof = reference::prove(request, 0, &parameters, blinding)?;
             let accepted = reference::verify_one(&parameters.pvk, &inputs[0], &proof)?;
@@ -230,7 +256,7 @@ pub fn params_side(side: Side, id: CircuitId, folder: &Path) -> Result<Cost> {
         std::fs::remove_dir_all(folder)?;
     }
     std::fs::create_dir_all(folder)?;
-    let meter = Meter::start()?;
+    let meter = Meter::start();
     match side {
         Side::Cuzk => keys::generate(id, folder)?,
         Side::Bellperson => reference::generate_parameters(id, &folder.join("parameters"))?,

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod exact;
 pub mod fixtures;
 pub mod kernels;
 pub mod keys;

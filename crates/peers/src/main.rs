@@ -2,14 +2,18 @@
 
 #![forbid(unsafe_code)]
 
-use std::{path::PathBuf, process::Command, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
-use filecoin::CircuitId;
+use filecoin::{CircuitId, SectorSize};
 use peers::{
     compare::{self, Side},
-    fixtures, kernels,
+    exact, fixtures, kernels,
     keys::TestKeys,
     measure, whole, witness,
 };
@@ -49,19 +53,34 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
-    /// Make the witness of a fixture's first partition natively and by synthesis.
+    /// Make the witness of a request's first partition natively and by synthesis. Without a fixture of the
+    /// circuit's size, the request is made up.
     Witness {
-        /// Circuit, such as porep-2k.
+        /// Circuit, such as porep-32g.
         circuit: CircuitId,
         /// Fixture of that circuit, such as 2KiB/porep-v1.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "seed")]
         fixture: Option<String>,
-        /// Runs; the median counts.
-        #[arg(long, default_value_t = 3)]
+        /// Make up the request from this seed.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Runs per side; the median counts.
+        #[arg(long, default_value_t = 1)]
         runs: usize,
         /// Print one JSON line.
         #[arg(long)]
         json: bool,
+    },
+    /// Compare the witnesses of made-up requests with the public circuits' values, every one.
+    Exact {
+        /// Circuits, such as porep-2k; without any, all kinds at 2 KiB and 8 MiB.
+        circuits: Vec<CircuitId>,
+        /// Instances of each circuit.
+        #[arg(long, default_value_t = 5)]
+        instances: u64,
+        /// One instance each of the 32 GiB circuits instead.
+        #[arg(long, conflicts_with_all = ["circuits", "instances"])]
+        full_size: bool,
     },
     /// Time sums and transforms on both sides.
     Kernels {
@@ -86,6 +105,10 @@ enum Task {
         /// Compare with the reference's bytes for the same blinding scalars instead.
         #[arg(long)]
         bytes: bool,
+        /// Make no proofs: have those that `cuzk prove` wrote here, for the one fixture named with
+        /// --only, verified.
+        #[arg(long, requires = "only", conflicts_with = "bytes")]
+        proof: Option<PathBuf>,
         /// Print one JSON line per fixture.
         #[arg(long)]
         json: bool,
@@ -113,6 +136,7 @@ enum Task {
 enum What {
     Prove,
     Params,
+    Witness,
 }
 
 fn main() -> Result<()> {
@@ -131,11 +155,24 @@ fn main() -> Result<()> {
         Task::Witness {
             circuit,
             fixture,
+            seed,
             runs,
             json,
         } => {
-            witness::measure(circuit, &fixture_of(circuit, fixture.as_deref())?, runs)?.print(json)
+            let has_fixtures = matches!(circuit.size, SectorSize::KiB2 | SectorSize::MiB8);
+            let made_up = seed.is_some() || fixture.is_none() && !has_fixtures;
+            let fixture = match made_up {
+                true => None,
+                false => Some(fixture_of(circuit, fixture.as_deref())?),
+            };
+            let seed = seed.unwrap_or(1);
+            witness::measure(circuit, fixture.as_ref(), seed, runs)?.print(json)
         }
+        Task::Exact {
+            circuits,
+            instances,
+            full_size,
+        } => exact(circuits, instances, full_size),
         Task::Kernels {
             log_sizes,
             runs,
@@ -145,8 +182,12 @@ fn main() -> Result<()> {
             sizes,
             only,
             bytes,
+            proof,
             json,
-        } => verify(&sizes, &only, bytes, json),
+        } => match proof {
+            Some(path) => verify_file(&only, &path),
+            None => verify(&sizes, &only, bytes, json),
+        },
         Task::Keys { circuits } => {
             let keys = TestKeys::shared()?;
             for circuit in circuits {
@@ -167,6 +208,7 @@ fn main() -> Result<()> {
                     compare::prove_side(side, circuit, &fixture, &path)?
                 }
                 What::Params => compare::params_side(side, circuit, &path)?,
+                What::Witness => witness::side(side, circuit, &path)?,
             };
             println!("{}", serde_json::to_string(&cost)?);
             Ok(())
@@ -190,19 +232,55 @@ fn fixture_of(circuit: CircuitId, name: Option<&str>) -> Result<fixtures::Fixtur
     Ok(fixture)
 }
 
+fn exact(circuits: Vec<CircuitId>, instances: u64, full_size: bool) -> Result<()> {
+    let (circuits, instances) = match (full_size, circuits.is_empty()) {
+        (true, _) => (exact::full_size_circuits(), 1),
+        (false, true) => (exact::small_circuits(), instances),
+        (false, false) => (circuits, instances),
+    };
+    for circuit in circuits {
+        println!("{}", exact::compare(circuit, 0..instances)?);
+    }
+    Ok(())
+}
+
 /// The variable that tells the reference crates where parameter files lie.
 const REFERENCE_FOLDER: &str = "FIL_PROOFS_PARAMETER_CACHE";
 
+/// Whether the reference looks for parameter files in the folder of `keys`. It reads the variable once and
+/// keeps it, so it must stand before the start: if it does not, this program runs again with it.
+fn reference_reads(keys: &TestKeys) -> Result<bool> {
+    if std::env::var_os(REFERENCE_FOLDER).is_some_and(|folder| folder == *keys.folder().as_os_str())
+    {
+        return Ok(true);
+    }
+    let status = Command::new(std::env::current_exe()?)
+        .args(std::env::args_os().skip(1))
+        .env(REFERENCE_FOLDER, keys.folder())
+        .status()?;
+    ensure!(status.success(), "verification failed");
+    Ok(false)
+}
+
+fn verify_file(only: &[String], path: &Path) -> Result<()> {
+    let [name] = only else {
+        bail!("a proof is of one fixture: name it, and no other, with --only");
+    };
+    let keys = TestKeys::shared()?;
+    if !reference_reads(&keys)? {
+        return Ok(());
+    }
+    let (count, verified_by) = whole::verify_file(&fixtures::find(name)?, path, &keys)?;
+    println!(
+        "{name:<36} ok  {count:>2} proofs of {}, {verified_by}",
+        path.display()
+    );
+    Ok(())
+}
+
 fn verify(sizes: &[String], only: &[String], bytes: bool, json: bool) -> Result<()> {
     let keys = TestKeys::shared()?;
-    // The reference reads the variable once and keeps it, so it must stand before the start.
-    if std::env::var_os(REFERENCE_FOLDER).is_none_or(|folder| folder != *keys.folder().as_os_str())
-    {
-        let status = Command::new(std::env::current_exe()?)
-            .args(std::env::args_os().skip(1))
-            .env(REFERENCE_FOLDER, keys.folder())
-            .status()?;
-        ensure!(status.success(), "verification failed");
+    if !reference_reads(&keys)? {
         return Ok(());
     }
     let fixtures = if only.is_empty() {

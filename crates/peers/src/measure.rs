@@ -7,10 +7,11 @@ use std::{
     ffi::OsStr,
     fs,
     process::{Command, Stdio},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// What one side took.
@@ -22,6 +23,9 @@ pub struct Cost {
     pub core_s: f64,
     /// Peak resident memory of the whole process in bytes, mapped files included.
     pub peak_bytes: u64,
+    /// How far resident memory rose during the measured part, in bytes, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grown_bytes: Option<u64>,
     /// Named parts of the wall time in seconds, where the side reports them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<(String, f64)>,
@@ -31,18 +35,31 @@ pub struct Cost {
 #[derive(Debug)]
 pub struct Meter {
     start: Instant,
-    core_s: f64,
+    core: Duration,
+    /// Resident memory at the start, if its growth counts.
+    resident: Option<u64>,
 }
 
 impl Meter {
     /// Starts the clocks.
+    #[must_use]
+    pub fn start() -> Self {
+        Self {
+            resident: None,
+            core: core_time(),
+            start: Instant::now(),
+        }
+    }
+
+    /// Starts the clocks and watches how far memory rises from here: the peak so far is forgotten.
     ///
     /// # Errors
-    /// `/proc` cannot be read.
-    pub fn start() -> Result<Self> {
+    /// `/proc` does not allow it.
+    pub fn watching_memory() -> Result<Self> {
+        fs::write("/proc/self/clear_refs", "5").context("resetting the peak of memory")?;
         Ok(Self {
-            core_s: core_seconds()?,
-            start: Instant::now(),
+            resident: Some(status("VmRSS:")?),
+            ..Self::start()
         })
     }
 
@@ -51,10 +68,15 @@ impl Meter {
     /// # Errors
     /// `/proc` cannot be read.
     pub fn stop(self, phases: Vec<(String, f64)>) -> Result<Cost> {
+        let (wall, core) = (self.start.elapsed(), core_time() - self.core);
+        let peak_bytes = status("VmHWM:")?;
         Ok(Cost {
-            wall_s: self.start.elapsed().as_secs_f64(),
-            core_s: core_seconds()? - self.core_s,
-            peak_bytes: peak_bytes()?,
+            wall_s: wall.as_secs_f64(),
+            core_s: core.as_secs_f64(),
+            peak_bytes,
+            grown_bytes: self
+                .resident
+                .map(|before| peak_bytes.saturating_sub(before)),
             phases,
         })
     }
@@ -87,33 +109,19 @@ pub fn median(mut runs: Vec<Cost>) -> Option<Cost> {
     Some(runs.swap_remove(middle))
 }
 
-/// Core-seconds that this process and its threads have used.
-fn core_seconds() -> Result<f64> {
-    let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
-    // The second field is the program's name in brackets and may hold anything.
-    let fields: Vec<&str> = stat
-        .rsplit_once(')')
-        .map_or("", |(_, rest)| rest)
-        .split_whitespace()
-        .collect();
-    let ticks = |index: usize| -> Result<u64> {
-        Ok(fields
-            .get(index)
-            .context("/proc/self/stat is short")?
-            .parse()?)
-    };
-    // utime and stime, fields 14 and 15, are 11 and 12 after the name's bracket.
-    let ticks = ticks(11)? + ticks(12)?;
-    Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+/// Processor time, user and system, of this process and all the threads it has had.
+fn core_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).expect("invariant: a processor time is not negative")
 }
 
-/// Peak resident memory of this process in bytes.
-fn peak_bytes() -> Result<u64> {
-    let status = fs::read_to_string("/proc/self/status").context("reading /proc/self/status")?;
-    let line = status
+/// Bytes of a line of `/proc/self/status`: `VmRSS:` is resident memory, `VmHWM:` its peak.
+fn status(name: &str) -> Result<u64> {
+    let text = fs::read_to_string("/proc/self/status").context("reading /proc/self/status")?;
+    let line = text
         .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .context("/proc/self/status has no VmHWM")?;
+        .find_map(|line| line.strip_prefix(name))
+        .with_context(|| format!("/proc/self/status has no {name}"))?;
     let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kibibytes * 1024)
 }
@@ -152,6 +160,7 @@ mod tests {
             wall_s,
             core_s: 0.0,
             peak_bytes: 0,
+            grown_bytes: None,
             phases: Vec::new(),
         }
     }
@@ -171,14 +180,17 @@ mod tests {
 
     #[test]
     fn a_busy_second_is_counted() {
-        let meter = Meter::start().unwrap();
+        let meter = Meter::watching_memory().unwrap();
         let start = Instant::now();
         let mut x = 1u64;
         while start.elapsed().as_millis() < 200 {
             x = std::hint::black_box(x.wrapping_mul(3));
         }
+        let filled = std::hint::black_box(vec![x; 1 << 20]);
         let cost = meter.stop(Vec::new()).unwrap();
         assert!(cost.wall_s >= 0.2, "{cost:?}");
+        assert!(cost.grown_bytes >= Some(8 << 20), "{cost:?}");
+        drop(filled);
         assert!(cost.core_s > 0.0 && cost.peak_bytes > 1 << 20, "{cost:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path, time::Instant};
 
 use anyhow::{Context, Result, ensure};
 use ff::Field;
-use filecoin::CircuitId;
+use filecoin::{CircuitId, Request};
 use groth16::Blinding;
 use r1cs::Fr;
 use serde::Serialize;
@@ -79,12 +79,7 @@ pub fn prove_and_verify(fixture: &Fixture, provers: &mut Provers) -> Result<Outc
     let start = Instant::now();
     let proofs = prover.prove_all(&requests)?;
     let prove_s = start.elapsed().as_secs_f64();
-    let verified_by = match &fixture.meta {
-        Meta::Porep(meta) if requests[0].is_non_interactive() => {
-            verify_each(&key, &proofs, &meta.public_inputs)?
-        }
-        meta => verify_concatenation(meta, &proofs)?,
-    };
+    let verified_by = judge(fixture, &requests[0], &key, &proofs)?;
     Ok(Outcome {
         fixture: fixture.name.clone(),
         circuit: id.name(),
@@ -92,6 +87,52 @@ pub fn prove_and_verify(fixture: &Fixture, provers: &mut Provers) -> Result<Outc
         prove_s,
         verified_by,
     })
+}
+
+/// Has the reference verify proofs of a fixture that were made elsewhere: `path` is a file of 192 bytes a
+/// proof, or the folder that `cuzk prove --partitions-only` writes. Returns the number of proofs and
+/// the function that took them.
+///
+/// # Errors
+/// The proofs cannot be read, or the reference does not take them, or takes a damaged copy.
+pub fn verify_file(
+    fixture: &Fixture,
+    path: &Path,
+    keys: &TestKeys,
+) -> Result<(usize, &'static str)> {
+    let requests = fixture.requests()?;
+    let request = requests.first().context("a fixture without requests")?;
+    let key = keys.ensure(request.circuit_id())?.with_extension("vk");
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        files = std::fs::read_dir(path)?
+            .map(|entry| Ok(entry?.path()))
+            .collect::<Result<_>>()?;
+        files.sort();
+    }
+    let mut proofs = Vec::new();
+    for file in &files {
+        let bytes = std::fs::read(file).with_context(|| format!("reading {}", file.display()))?;
+        let (whole, rest) = bytes.as_chunks::<192>();
+        ensure!(rest.is_empty(), "{} has odd bytes", file.display());
+        proofs.extend_from_slice(whole);
+    }
+    Ok((proofs.len(), judge(fixture, request, &key, &proofs)?))
+}
+
+/// Has the reference verify the proofs of a fixture in the way of their kind.
+fn judge(
+    fixture: &Fixture,
+    request: &Request,
+    key: &Path,
+    proofs: &[[u8; 192]],
+) -> Result<&'static str> {
+    match &fixture.meta {
+        Meta::Porep(meta) if request.is_non_interactive() => {
+            verify_each(key, proofs, &meta.public_inputs)
+        }
+        meta => verify_concatenation(meta, proofs),
+    }
 }
 
 fn verify_concatenation(meta: &Meta, proofs: &[[u8; 192]]) -> Result<&'static str> {

@@ -1,112 +1,90 @@
-//! `peers witness`: a partition's witness, generated natively and by synthesis.
+//! `peers witness`: a partition's witness, made natively and by synthesis of the public circuit.
 
-use anyhow::{Context, Result, ensure};
-use filecoin::{CircuitId, Request, WitnessGenerator, native::NativeWitness};
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result};
+use filecoin::{CircuitId, Request, WitnessGenerator, decode::Hints, native::NativeWitness};
+use instances::{Instance, submit};
 use oracle::Oracle;
-use r1cs::{CompiledCircuit, PackedWitness};
-use serde::Serialize;
 
 use crate::{
+    compare::{Comparison, Side},
     fixtures::Fixture,
-    measure::{self, Cost, Meter},
+    measure::{Cost, Meter},
 };
 
-/// What the witness of one partition costs.
-#[derive(Debug, Serialize)]
-pub struct Witness {
-    /// Circuit name.
-    pub circuit: &'static str,
-    /// The fixture.
-    pub fixture: String,
-    /// Processor and cores.
-    pub machine: String,
-    /// How many runs the median is of.
-    pub runs: usize,
-    /// By the native generator.
-    pub native: Cost,
-    /// By synthesis through the reference crates, packed.
-    pub synthesis: Cost,
-    /// Wall time of the synthesis over that of the native generator.
-    pub times_faster: f64,
-    /// Bytes of the packed witness: inputs, bitmap and field elements.
-    pub packed_bytes: usize,
-}
-
-/// Times both generators on a fixture's first partition, in this process, one after the other.
+/// Compares the witness of the first partition of a fixture, or of a request made up from `seed`.
+///
+/// Each run is a process of its own, which decodes the request and then measures the first
+/// witness that it makes, tables and all. Memory is how far it rises from there. Ours is the
+/// packed witness. The reference side is the public circuit's synthesis with a constraint system
+/// that does nothing but keep the values, 32 bytes each in memory reserved for them: what
+/// `bellpepper`'s own `WitnessCS` does, and the least that its prover starts from. After the
+/// clocks stop, the reference side compares its values with ours, every one, and checks that they
+/// satisfy the compiled circuit.
 ///
 /// # Errors
-/// The fixture cannot be read, its witness not made, or the two witnesses differ.
-pub fn measure(id: CircuitId, fixture: &Fixture, runs: usize) -> Result<Witness> {
-    let circuit = id.compiled()?;
-    let requests = fixture.requests()?;
-    let request = requests.first().context("a fixture without requests")?;
-    // Native first: peak memory only grows.
-    let (native, witness) = time(&NativeWitness, request, &circuit, runs)?;
-    let (synthesis, other) = time(&Oracle, request, &circuit, runs)?;
-    ensure!(
-        witness == other,
-        "the native witness of {} is not the synthesised one",
-        fixture.name
-    );
-    let values = witness.inputs().len() + witness.dense().len();
-    Ok(Witness {
-        circuit: id.name(),
-        fixture: fixture.name.clone(),
-        machine: measure::machine(),
-        runs,
-        times_faster: synthesis.wall_s / native.wall_s,
-        native,
-        synthesis,
-        packed_bytes: 32 * values + 8 * witness.bits().len(),
+/// The request cannot be made, a side fails, or the two witnesses differ.
+pub fn measure(
+    id: CircuitId,
+    fixture: Option<&Fixture>,
+    seed: u64,
+    runs: usize,
+) -> Result<Comparison> {
+    let (request, name) = match fixture {
+        Some(fixture) => {
+            let mut requests = fixture.requests()?.into_iter();
+            let first = requests.next().context("a fixture without requests")?;
+            (first, fixture.name.clone())
+        }
+        None => {
+            let request = Instance::new(id, seed).request()?;
+            (request, format!("a made-up request, seed {seed}"))
+        }
+    };
+    let file = tempfile::NamedTempFile::new().context("making a temporary file")?;
+    fs::write(file.path(), submit(&request, "peers").to_json())?;
+    drop(request);
+    Comparison::new("witness", id, Some(name), runs, |side| {
+        vec![
+            "side".into(),
+            "witness".into(),
+            id.name().into(),
+            "--side".into(),
+            side.name().into(),
+            "--path".into(),
+            file.path().display().to_string(),
+        ]
     })
 }
 
-fn time(
-    generator: &dyn WitnessGenerator,
-    request: &Request,
-    circuit: &CompiledCircuit,
-    runs: usize,
-) -> Result<(Cost, PackedWitness)> {
-    // Once to warm up: the first call makes tables that later calls share.
-    let witness = generator.witness(request, 0, circuit)?;
-    let costs = (0..runs)
-        .map(|_| {
-            let meter = Meter::start()?;
-            generator.witness(request, 0, circuit)?;
-            meter.stop(Vec::new())
-        })
-        .collect::<Result<_>>()?;
-    let cost = measure::median(costs).context("at least one run is needed")?;
-    Ok((cost, witness))
-}
-
-impl Witness {
-    /// Prints the table, or JSON.
-    ///
-    /// # Errors
-    /// Never but for a closed standard output.
-    pub fn print(&self, json: bool) -> Result<()> {
-        if json {
-            println!("{}", serde_json::to_string(self)?);
-            return Ok(());
+/// One side of [`measure`], in the process that it measures, for the request in `file`.
+///
+/// # Errors
+/// The request cannot be read or has no witness, or the witnesses differ.
+pub fn side(side: Side, id: CircuitId, file: &Path) -> Result<Cost> {
+    let circuit = id.compiled()?;
+    let bytes = fs::read(file)?;
+    let request = Request::decode(&bytes, Hints::default())?.request;
+    drop(bytes);
+    match side {
+        Side::Cuzk => {
+            let meter = Meter::watching_memory()?;
+            let witness = NativeWitness.witness(&request, 0, &circuit)?;
+            let cost = meter.stop(Vec::new());
+            drop(witness);
+            cost
         }
-        println!(
-            "witness {} of {}, {}, median of {}",
-            self.circuit, self.fixture, self.machine, self.runs
-        );
-        for (name, cost) in [("native", &self.native), ("synthesis", &self.synthesis)] {
-            println!(
-                "{name:<10} {:>8.3} s {:>8.2} core-seconds, peak memory so far {}",
-                cost.wall_s,
-                cost.core_s,
-                measure::bytes_text(cost.peak_bytes)
-            );
+        Side::Bellperson => {
+            let shape = circuit.shape();
+            let meter = Meter::watching_memory()?;
+            let assignment = Oracle::assignment(&request, 0, shape.inputs, shape.aux)?;
+            let cost = meter.stop(Vec::new());
+            let witness = NativeWitness.witness(&request, 0, &circuit)?;
+            oracle::compare_assignment(&assignment, &circuit, &witness)?;
+            drop(assignment);
+            circuit.check(&witness)?;
+            cost
         }
-        println!(
-            "the native generator is {:.1} times faster",
-            self.times_faster
-        );
-        println!("packed: {}", measure::bytes_text(self.packed_bytes as u64));
-        Ok(())
     }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use filecoin::check::{self, CheckReport, ReplicaIdCheck};
-use filecoin::native::NativeWitness;
+use filecoin::check::{CheckReport, ReplicaIdCheck};
+use filecoin::native::{self, NativeWitness};
 use filecoin::request::Description;
 use filecoin::{Decoded, Request};
 use groth16::Proof;
@@ -59,14 +59,16 @@ pub fn prove(
     mut phases: Phases,
 ) -> Result<Vec<u8>, Failure> {
     let request = &decoded.request;
-    let check = phases.run("check", || {
-        check::check(
+    let circuit = phases.run("load circuit", || request.circuit_id().compiled())?;
+    let checked = phases.run("check and witness", || {
+        native::check(
             request,
+            &circuit,
+            proving::witnesses_to_keep(&circuit),
             &Meter::new(&context.progress, request.circuit_id().name()),
         )
     })?;
     let inputs = filecoin::public_inputs(request)?;
-    let circuit = phases.run("load circuit", || request.circuit_id().compiled())?;
     let spec = keys::spec(request.circuit_id(), &circuit);
     proving::check_memory(&circuit, device.backend.device().kind)?;
     let key = phases.run("open key", || keys::proving_key(context, store, &spec))?;
@@ -80,14 +82,14 @@ pub fn prove(
         progress: &context.progress,
     };
     let mut bytes = Vec::with_capacity(inputs.len() * Proof::BYTES);
-    prover.prove(&mut phases, |k, proof| {
+    prover.prove(checked.witnesses, &mut phases, |k, proof| {
         bytes.extend(proof.to_bytes());
         sink.partition(k, proof)
     })?;
     let report = Report {
         decoded,
         device: device.document,
-        check,
+        check: checked.report,
         key: KeyDocument::new(&key.path, key.trust),
         bytes,
         phases,

@@ -120,7 +120,11 @@ impl From<CudaError> for Failure {
 
 impl From<WitnessError> for Failure {
     fn from(error: WitnessError) -> Self {
-        // Requests are checked before: one that has no witness then is a defect, here or in the check.
+        let error = match error {
+            WitnessError::Vanilla(failure) => return FilecoinError::CheckFailed(failure).into(),
+            error => error,
+        };
+        // A vanilla proof that holds has a witness: anything else is a defect.
         let failure = Failure::new(Exit::Internal, "WITNESS", "cannot make the witness", REPORT);
         failure.because(&error)
     }

@@ -5,6 +5,10 @@
 //! column, label and encoding. A request that passes yields proofs that verify; one
 //! that does not is refused with the place and the cause, after milliseconds.
 //!
+//! `cuzk prove` takes the same verdict from the pass that makes the witnesses
+//! ([`crate::native::check`]); this one needs no circuit and no memory to speak of, and was written apart
+//! from the generators, so that each tests the other.
+//!
 //! Lists of wrong length and positions out of range are failures like any other: nothing here
 //! panics on a request, however it was made.
 
@@ -47,6 +51,17 @@ pub enum ReplicaIdCheck {
     Skipped,
     /// Proofs of this kind have none.
     NotInvolved,
+}
+
+/// What holds of a request as a whole, before any of its challenges is looked at: kind, number of
+/// partitions or sectors, replica id. The report is that of a request of which the rest holds too.
+pub(crate) fn begin(request: &Request) -> Result<CheckReport, Box<Failure>> {
+    match request {
+        Request::Porep(porep) => porep::begin(porep),
+        Request::Snap(snap) => snap::begin(snap),
+        Request::Window(post) => post::begin(post, ProofKind::Window),
+        Request::Winning(post) => post::begin(post, ProofKind::Winning),
+    }
 }
 
 /// Checks a request completely, on all threads of the current rayon pool.

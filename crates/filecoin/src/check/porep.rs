@@ -15,19 +15,13 @@ use super::failure::{Failure, Fault, Place, Role};
 use super::path::{Tree, verify_comm_r, verify_count};
 use super::{CheckReport, Progress, ReplicaIdCheck};
 
-/// Checks all partitions, all challenges in parallel. Reports the first failure in order.
-pub(super) fn check(
-    request: &PorepRequest,
-    progress: &dyn Progress,
-) -> Result<CheckReport, Box<Failure>> {
+/// Numbers of partitions and challenges, and the replica id.
+pub(super) fn begin(request: &PorepRequest) -> Result<CheckReport, Box<Failure>> {
     let shape = request.proof_type.size.porep();
     let replica_id = check_replica_id(request)?;
-    verify_count(
-        "partitions",
-        request.partitions.len(),
-        request.proof_type.partitions(),
-    )
-    .map_err(|fault| whole("vanilla_proofs", fault))?;
+    let partitions = request.proof_type.partitions();
+    verify_count("partitions", request.partitions.len(), partitions)
+        .map_err(|fault| whole("vanilla_proofs", fault))?;
     for (partition, proofs) in request.partitions.iter().enumerate() {
         verify_count("challenges", proofs.len(), shape.challenges).map_err(|fault| {
             Failure::new(
@@ -40,7 +34,22 @@ pub(super) fn check(
             )
         })?;
     }
+    let challenges = (partitions * shape.challenges) as u64;
+    let paths = 3 + (DRG_PARENTS + EXP_PARENTS) as u64;
+    Ok(CheckReport {
+        challenges,
+        merkle_paths: challenges * paths,
+        labels: challenges * shape.layers as u64,
+        replica_id,
+    })
+}
 
+/// Checks all partitions, all challenges in parallel. Reports the first failure in order.
+pub(super) fn check(
+    request: &PorepRequest,
+    progress: &dyn Progress,
+) -> Result<CheckReport, Box<Failure>> {
+    let report = begin(request)?;
     // Every challenge must open the same two Poseidon trees, and comm_r commits to both.
     let first = &request.partitions[0][0];
     let comm_c = first.replica_column_proofs.c_x.inclusion_proof.root();
@@ -52,7 +61,7 @@ pub(super) fn check(
     let sector = Sector {
         request,
         graph: Graph::new(request.proof_type),
-        layers: shape.layers,
+        layers: size.porep().layers,
         tree_d: Tree::new("comm_d", request.comm_d, size),
         tree_c: Tree::new("comm_c", comm_c, size),
         tree_r: Tree::new("comm_r_last", comm_r_last, size),
@@ -82,21 +91,11 @@ pub(super) fn check(
         progress.advance(1);
         outcome.err()
     });
-    let count = challenges.len() as u64;
-    let paths = 3 + (DRG_PARENTS + EXP_PARENTS) as u64;
-    match failure {
-        Some(failure) => Err(failure),
-        None => Ok(CheckReport {
-            challenges: count,
-            merkle_paths: count * paths,
-            labels: count * shape.layers as u64,
-            replica_id,
-        }),
-    }
+    failure.map_or(Ok(report), Err)
 }
 
 /// A failure of a value of the whole request.
-fn whole(element: &str, fault: Fault) -> Box<Failure> {
+pub(crate) fn whole(element: &str, fault: Fault) -> Box<Failure> {
     let place = Place {
         element: element.to_owned(),
         ..Place::default()

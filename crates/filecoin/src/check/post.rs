@@ -11,13 +11,25 @@ use super::failure::{Failure, Fault, Place, Role};
 use super::path::{Tree, verify_comm_r, verify_count};
 use super::{CheckReport, Progress, ReplicaIdCheck};
 
+/// Counts and order.
+pub(super) fn begin(request: &PostRequest, kind: ProofKind) -> Result<CheckReport, Box<Failure>> {
+    check_form(request, kind)?;
+    let challenges = (request.sectors.len() * shape(request, kind).1) as u64;
+    Ok(CheckReport {
+        challenges,
+        merkle_paths: challenges,
+        labels: 0,
+        replica_id: ReplicaIdCheck::NotInvolved,
+    })
+}
+
 /// Checks all sectors in parallel. Reports the first failure in order.
 pub(super) fn check(
     request: &PostRequest,
     kind: ProofKind,
     progress: &dyn Progress,
 ) -> Result<CheckReport, Box<Failure>> {
-    check_form(request, kind)?;
+    let report = begin(request, kind)?;
     progress.begin("vanilla check", request.sectors.len() as u64);
     let challenges = PostChallenges::of(request);
     let failure = request
@@ -30,16 +42,7 @@ pub(super) fn check(
             progress.advance(1);
             outcome.err()
         });
-    let per_sector = shape(request, kind).1 as u64;
-    match failure {
-        Some(failure) => Err(failure),
-        None => Ok(CheckReport {
-            challenges: request.sectors.len() as u64 * per_sector,
-            merkle_paths: request.sectors.len() as u64 * per_sector,
-            labels: 0,
-            replica_id: ReplicaIdCheck::NotInvolved,
-        }),
-    }
+    failure.map_or(Ok(report), Err)
 }
 
 /// Most sectors of a request, and inclusion proofs per sector.

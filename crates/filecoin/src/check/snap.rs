@@ -12,24 +12,29 @@ use super::failure::{Failure, Fault, Place, Role};
 use super::path::{Tree, verify_comm_r, verify_count};
 use super::{CheckReport, Progress, ReplicaIdCheck};
 
+/// The number of partitions.
+pub(super) fn begin(request: &SnapRequest) -> Result<CheckReport, Box<Failure>> {
+    let shape = request.proof_type.size.snap();
+    verify_count("partitions", request.partitions.len(), shape.partitions)
+        .map_err(|fault| Failure::new(Place::whole("vanilla_proofs"), fault))?;
+    let challenges = (shape.partitions * shape.challenges) as u64;
+    Ok(CheckReport {
+        challenges,
+        merkle_paths: 3 * challenges,
+        labels: 0,
+        replica_id: ReplicaIdCheck::NotInvolved,
+    })
+}
+
 /// Checks all partitions, all challenges in parallel. Reports the first failure in order.
 pub(super) fn check(
     request: &SnapRequest,
     progress: &dyn Progress,
 ) -> Result<CheckReport, Box<Failure>> {
     let size = request.proof_type.size;
-    let shape = size.snap();
-    verify_count("partitions", request.partitions.len(), shape.partitions).map_err(|fault| {
-        let element = "vanilla_proofs".to_owned();
-        let place = Place {
-            element,
-            ..Place::default()
-        };
-        Failure::new(place, fault)
-    })?;
+    let report = begin(request)?;
     let randomness = EncodingRandomness::new(size, &request.comm_d_new, &request.comm_r_old);
-    let count = (shape.partitions * shape.challenges) as u64;
-    progress.begin("vanilla check", count);
+    progress.begin("vanilla check", report.challenges);
     let partitions = request.partitions.par_iter().enumerate();
     let failure = partitions.find_map_first(|(number, proof)| {
         let partition = Partition::new(request, number, proof, &randomness);
@@ -37,15 +42,7 @@ pub(super) fn check(
             .and_then(|partition| partition.check(progress))
             .err()
     });
-    match failure {
-        Some(failure) => Err(failure),
-        None => Ok(CheckReport {
-            challenges: count,
-            merkle_paths: 3 * count,
-            labels: 0,
-            replica_id: ReplicaIdCheck::NotInvolved,
-        }),
-    }
+    failure.map_or(Ok(report), Err)
 }
 
 /// What the challenges of one partition share.

@@ -6,6 +6,7 @@ use std::fmt;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use memchr::memchr2;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
@@ -129,20 +130,10 @@ fn shorten(cause: &str) -> Cow<'_, str> {
 /// counted outside strings; whether they match is the parser's business.
 fn check_depth(document: Document<'_>, bytes: &[u8]) -> Result<(), Error> {
     let mut depth = 0usize;
-    let mut in_string = false;
-    let mut escaped = false;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
-        }
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
         match byte {
-            b'"' => in_string = true,
+            b'"' => at = string_end(bytes, at + 1),
             b'[' | b'{' => {
                 depth += 1;
                 if depth > DEPTH_LIMIT {
@@ -159,8 +150,23 @@ fn check_depth(document: Document<'_>, bytes: &[u8]) -> Result<(), Error> {
             b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
+        at += 1;
     }
     Ok(())
+}
+
+/// Where the closing quote of a string stands whose contents begin at `at`; beyond the end if it has none.
+/// Payloads are strings of many megabytes, so this does not look at every byte by itself.
+fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at;
+        }
+        // A backslash and what it escapes.
+        at += 2;
+    }
+    bytes.len()
 }
 
 /// The keys of a JSON object, in order, at most [`KEY_LIMIT`] of them.
@@ -399,6 +405,15 @@ mod tests {
     fn deep_nesting_is_refused_without_recursion() {
         let deep = format!(r#"{{"a":{}"#, "[".repeat(5_000_000));
         assert!(error(&deep).to_string().contains("nests deeper"));
+        for text in [
+            r#"{"id":1,"s":"\"#,
+            r#"{"id":1,"s":"\""#,
+            r#"{"id":1,"s":""#,
+        ] {
+            assert_eq!(error(text).code(), "BAD_JSON", "{text}");
+        }
+        let after = format!(r#"{{"id":1,"s":"\"[\\","nodes":{}"#, "[".repeat(100));
+        assert!(error(&after).to_string().contains("nests deeper"));
         let text = r#"{"id":1,"nodes":[],"s":"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"[["}"#;
         parse::<Sample>(REQUEST, text.as_bytes()).unwrap();
     }

@@ -9,8 +9,11 @@
 //!
 //! The hashes that make up the witness are those of the vanilla check. So a generator compares
 //! what it computes with what the vanilla proof claims, and reports the same [`Failure`]s: a
-//! witness that is handed out satisfies its circuit.
+//! witness that is handed out satisfies its circuit. [`check`] is that check of a whole request,
+//! with the witnesses as its by-product: nothing is hashed twice.
 
+#[cfg(test)]
+mod damage_tests;
 mod path;
 mod porep;
 mod post;
@@ -18,10 +21,13 @@ mod snap;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use ::witness::{Parts, Size};
 use r1cs::{CompiledCircuit, PackedWitness};
+use rayon::prelude::*;
 
-use crate::check::{Failure, Fault, Place};
+use crate::check::{self, CheckReport, Failure, Fault, Place, Progress};
 use crate::registry::ProofKind;
 use crate::request::Request;
 use crate::witness::{WitnessError, WitnessGenerator};
@@ -37,15 +43,80 @@ impl WitnessGenerator for NativeWitness {
         partition: usize,
         circuit: &CompiledCircuit,
     ) -> Result<PackedWitness, WitnessError> {
-        let mut parts = Parts::default();
-        fill(request, partition, size(circuit), &mut parts)?;
-        let Parts {
-            inputs,
-            bits,
-            dense,
-        } = parts;
-        Ok(PackedWitness::from_parts(circuit, inputs, bits, dense)?)
+        packed(request, partition, circuit, &())
     }
+}
+
+/// What [`check`] found and made.
+#[derive(Debug)]
+pub struct Checked {
+    /// What was checked.
+    pub report: CheckReport,
+    /// Witnesses of the first partitions, as many as were asked for.
+    pub witnesses: Vec<PackedWitness>,
+}
+
+/// Checks a request completely by making the witnesses of all its partitions, and keeps the first
+/// `keep` of them; `circuit` is the compiled circuit of [`Request::circuit_id`].
+///
+/// Partitions are worked on side by side, and the sectors of a window request, on all threads of the
+/// current rayon pool. `progress` sees one stage, "vanilla check", in challenges. Memory: the witnesses
+/// kept, and one more per thread.
+///
+/// # Errors
+/// [`WitnessError::Vanilla`] with the first failure in the order of the request. It refuses
+/// exactly the requests that [`check::check`] refuses.
+pub fn check(
+    request: &Request,
+    circuit: &CompiledCircuit,
+    keep: usize,
+    progress: &dyn Progress,
+) -> Result<Checked, WitnessError> {
+    let report = check::begin(request)?;
+    progress.begin("vanilla check", report.challenges);
+    // The first partition known to fail: none after it needs to be looked at.
+    let failed = AtomicUsize::new(usize::MAX);
+    let partition = |spare: &mut Parts, number: usize| {
+        if number > failed.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let made = if number < keep {
+            packed(request, number, circuit, progress).map(Some)
+        } else {
+            fill_reporting(request, number, size(circuit), spare, progress).map(|()| None)
+        };
+        if made.is_err() {
+            failed.fetch_min(number, Ordering::Relaxed);
+        }
+        made
+    };
+    let made: Vec<Result<Option<PackedWitness>, WitnessError>> = (0..request.partitions())
+        .into_par_iter()
+        .with_max_len(1)
+        .map_init(Parts::default, partition)
+        .collect();
+    let made = made.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(Checked {
+        report,
+        witnesses: made.into_iter().flatten().collect(),
+    })
+}
+
+/// The witness of one partition, in memory of its own.
+fn packed(
+    request: &Request,
+    partition: usize,
+    circuit: &CompiledCircuit,
+    progress: &dyn Progress,
+) -> Result<PackedWitness, WitnessError> {
+    let mut parts = Parts::default();
+    fill_reporting(request, partition, size(circuit), &mut parts, progress)?;
+    let Parts {
+        inputs,
+        bits,
+        dense,
+    } = parts;
+    Ok(PackedWitness::from_parts(circuit, inputs, bits, dense)?)
 }
 
 /// Numbers of variables of a compiled circuit.
@@ -72,6 +143,17 @@ pub fn fill(
     size: Size,
     parts: &mut Parts,
 ) -> Result<(), WitnessError> {
+    fill_reporting(request, partition, size, parts, &())
+}
+
+/// [`fill`]; `progress` sees the challenges that are done.
+fn fill_reporting(
+    request: &Request,
+    partition: usize,
+    size: Size,
+    parts: &mut Parts,
+    progress: &dyn Progress,
+) -> Result<(), WitnessError> {
     if partition >= request.partitions() {
         return Err(WitnessError::NoSuchPartition {
             partition,
@@ -81,14 +163,16 @@ pub fn fill(
     match request {
         Request::Porep(porep) => {
             let sector = porep::Sector::new(porep)?;
-            parts.fill(size, |writer| Ok(sector.partition(partition, writer)?))
+            parts.fill(size, |writer| {
+                Ok(sector.partition(partition, writer, progress)?)
+            })
         }
         Request::Snap(snap) => {
             let sector = snap::Partition::new(snap, partition)?;
-            parts.fill(size, |writer| Ok(sector.write(writer)?))
+            parts.fill(size, |writer| Ok(sector.write(writer, progress)?))
         }
-        Request::Window(post) => post::fill(post, ProofKind::Window, size, parts),
-        Request::Winning(post) => post::fill(post, ProofKind::Winning, size, parts),
+        Request::Window(post) => post::fill(post, ProofKind::Window, size, parts, progress),
+        Request::Winning(post) => post::fill(post, ProofKind::Winning, size, parts, progress),
     }
 }
 

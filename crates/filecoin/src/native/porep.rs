@@ -8,8 +8,8 @@ use super::failure;
 use super::path::{include_poseidon, include_sha256};
 use crate::challenges::PorepChallenges;
 use crate::check::path::{Tree, verify_commitment, verify_count};
-use crate::check::porep::{check_replica_id, parent_labels, verify_labeling, verify_number};
-use crate::check::{Failure, Fault, Place, Role};
+use crate::check::porep::{check_replica_id, parent_labels, verify_labeling, verify_number, whole};
+use crate::check::{Failure, Fault, Progress, Role};
 use crate::domain::{Domain, PoseidonDomain, Sha256Domain};
 use crate::graph::Graph;
 use crate::porep::{ColumnProof, Proof};
@@ -44,9 +44,9 @@ impl<'a> Sector<'a> {
     pub fn new(request: &'a PorepRequest) -> Result<Self, Box<Failure>> {
         let size = request.proof_type.size;
         check_replica_id(request)?;
-        let whole = |fault| Failure::new(Place::whole("vanilla_proofs"), fault);
         let expected = request.proof_type.partitions();
-        verify_count("partitions", request.partitions.len(), expected).map_err(whole)?;
+        verify_count("partitions", request.partitions.len(), expected)
+            .map_err(|fault| whole("vanilla_proofs", fault))?;
         let first = request.partitions[0].first().ok_or_else(|| {
             let (what, expected) = ("challenges", size.porep().challenges);
             let fault = Fault::Count {
@@ -69,19 +69,25 @@ impl<'a> Sector<'a> {
     }
 
     /// The whole circuit.
-    pub fn partition(&self, partition: usize, writer: &mut Writer<'_>) -> Result<(), Box<Failure>> {
+    pub fn partition(
+        &self,
+        partition: usize,
+        writer: &mut Writer<'_>,
+        progress: &dyn Progress,
+    ) -> Result<(), Box<Failure>> {
         let proofs = &self.request.partitions[partition];
         let count = self.request.proof_type.size.porep().challenges;
         verify_count("challenges", proofs.len(), count)
             .map_err(|fault| failure(partition, None, None, "vanilla_proofs", fault))?;
         self.commitments(writer)
-            .map_err(|fault| failure(partition, None, None, "comm_r", fault))?;
+            .map_err(|fault| whole("comm_r", fault))?;
         let nodes = PorepChallenges::of(self.request).partition(partition);
         for (number, (proof, node)) in proofs.iter().zip(nodes).enumerate() {
             self.challenge(proof, node, writer).map_err(|at| {
                 let (layer, element, fault) = *at;
                 failure(partition, Some(number), layer, element, fault)
             })?;
+            progress.advance(1);
         }
         Ok(())
     }

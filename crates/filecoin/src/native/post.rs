@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::path::include_poseidon;
 use crate::challenges::PostChallenges;
 use crate::check::path::{Tree, verify_commitment};
-use crate::check::{Failure, Fault, Place, Role, post::check_form};
+use crate::check::{Failure, Fault, Place, Progress, Role, post::check_form};
 use crate::domain::Domain;
 use crate::merkle::MerkleProof;
 use crate::post::FallbackPoStSectorProof;
@@ -36,6 +36,7 @@ pub(super) fn fill(
     kind: ProofKind,
     size: Size,
     parts: &mut Parts,
+    progress: &dyn Progress,
 ) -> Result<(), WitnessError> {
     check_form(request, kind)?;
     let challenges = PostChallenges::of(request);
@@ -74,7 +75,9 @@ pub(super) fn fill(
     };
     let padding = shape.sectors - sectors.len();
     parts.fill_equal_parts(part, sectors.len(), padding, |number, writer| {
-        Ok(sectors[number].write(writer)?)
+        sectors[number].write(writer)?;
+        progress.advance(sectors[number].leafs.len() as u64);
+        Ok(())
     })
 }
 

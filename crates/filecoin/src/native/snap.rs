@@ -10,7 +10,7 @@ use super::path::{include_siblings_first, sha256_node};
 use crate::SectorSize;
 use crate::challenges::snap_challenges;
 use crate::check::path::{Tree, verify_commitment, verify_count};
-use crate::check::{Failure, Fault, Role};
+use crate::check::{Failure, Fault, Progress, Role};
 use crate::domain::{Domain, PoseidonDomain, Sha256Domain};
 use crate::request::SnapRequest;
 use crate::snap::{ChallengeProof, PartitionProof};
@@ -79,7 +79,11 @@ impl<'a> Partition<'a> {
     }
 
     /// The whole circuit.
-    pub fn write(&self, writer: &mut Writer<'_>) -> Result<(), Box<Failure>> {
+    pub fn write(
+        &self,
+        writer: &mut Writer<'_>,
+        progress: &dyn Progress,
+    ) -> Result<(), Box<Failure>> {
         let fail = |challenge, element: String, fault| {
             failure(self.number, challenge, None, element, fault)
         };
@@ -106,6 +110,7 @@ impl<'a> Partition<'a> {
         for (i, (proof, node)) in self.proof.challenge_proofs.iter().zip(nodes).enumerate() {
             self.challenge(proof, node, phi, &apex, writer)
                 .map_err(|(element, fault)| fail(Some(i), element, fault))?;
+            progress.advance(1);
         }
         Ok(())
     }

@@ -1,13 +1,11 @@
 use ::witness::Parts;
 use ff::PrimeField;
-use proptest::prelude::*;
 use r1cs::{CompiledCircuit, Fr, PackedWitness};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{NativeWitness, fill, size};
 use crate::Request;
-use crate::check::check;
 use crate::support::fixtures::{self, Fixture};
 use crate::witness::{WitnessError, WitnessGenerator};
 
@@ -140,54 +138,70 @@ fn memory_is_reused_across_circuits() {
     }
 }
 
-/// The vanilla proof with one byte of its binary form changed; none if that is not a proof any
-/// more. `at` is taken modulo the length.
-fn damaged(request: &Request, at: usize, flip: u8) -> Option<Request> {
-    fn change<T: serde::Serialize + serde::de::DeserializeOwned>(
-        proof: &T,
-        at: usize,
-        flip: u8,
-    ) -> Option<T> {
-        let mut bytes = bincode::serialize(proof).unwrap();
-        let at = at % bytes.len();
-        bytes[at] ^= flip;
-        bincode::deserialize(&bytes).ok()
-    }
-    let mut request = request.clone();
-    match &mut request {
-        Request::Porep(porep) => porep.partitions[0] = change(&porep.partitions[0], at, flip)?,
-        Request::Snap(snap) => snap.partitions[0] = change(&snap.partitions[0], at, flip)?,
-        Request::Window(post) | Request::Winning(post) => {
-            post.sectors[0] = change(&post.sectors[0], at, flip)?;
+/// The pass over a whole request reports what the check alone reports, and its witnesses are those
+/// made one by one, whatever number of them is kept.
+#[test]
+fn one_pass_checks_and_makes_the_witnesses() {
+    for fixture in fixtures::all() {
+        for request in fixture.requests() {
+            let circuit = request.circuit_id().compiled().unwrap();
+            let partitions = request.partitions();
+            let report = crate::check(&request, &()).unwrap();
+            for keep in [0, 1, partitions] {
+                let checked = super::check(&request, &circuit, keep, &()).unwrap();
+                assert_eq!(checked.report, report, "{}", fixture.name);
+                assert_eq!(checked.witnesses.len(), keep.min(partitions));
+                for (k, kept) in checked.witnesses.iter().enumerate() {
+                    let alone = NativeWitness.witness(&request, k, &circuit).unwrap();
+                    assert!(*kept == alone, "{}, partition {k}", fixture.name);
+                }
+            }
         }
     }
-    Some(request)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
-
-    /// Wherever one byte is wrong, the generator refuses exactly what the vanilla check refuses;
-    /// what both accept has the same witness as before.
-    #[test]
-    fn a_flipped_byte_is_refused_or_does_not_matter(
-        which in 0..SMALL.len(),
-        at in any::<usize>(),
-        flip in 1u8..,
-    ) {
-        let request = fixtures::fixture(SMALL[which]).requests().remove(0);
-        let circuit = request.circuit_id().compiled().unwrap();
-        if let Some(damaged) = damaged(&request, at, flip) {
-            let checked = check(&damaged, &());
-            match NativeWitness.witness(&damaged, 0, &circuit) {
-                Ok(witness) => {
-                    prop_assert!(checked.is_ok());
-                    let sound = NativeWitness.witness(&request, 0, &circuit).unwrap();
-                    prop_assert!(witness == sound);
-                }
-                Err(WitnessError::Vanilla(_)) => prop_assert!(checked.is_err()),
-                Err(other) => prop_assert!(false, "{other}"),
+/// Of several wrong partitions the first is reported, also where it is not one to be kept.
+#[test]
+fn the_first_wrong_partition_is_reported() {
+    let mut request = fixtures::fixture("2KiB/porep-v1_2-ni").requests().remove(0);
+    let circuit = request.circuit_id().compiled().unwrap();
+    let Request::Porep(porep) = &mut request else {
+        panic!("a PoRep");
+    };
+    for partition in [3, 4, 11] {
+        porep.partitions[partition][0].encoding_proof.node ^= 1;
+    }
+    for keep in [0, 1, 13] {
+        match super::check(&request, &circuit, keep, &()) {
+            Err(WitnessError::Vanilla(failure)) => {
+                assert_eq!(failure.place.partition, Some(3));
+                assert_eq!(failure.place.element, "encoding_proof.node");
             }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Requests that were not decoded may have any counts.
+#[test]
+fn wrong_counts_are_refused() {
+    for name in SMALL {
+        let request = fixtures::fixture(name).requests().remove(0);
+        let circuit = request.circuit_id().compiled().unwrap();
+        for extra in [false, true] {
+            let mut request = request.clone();
+            match &mut request {
+                Request::Porep(porep) if extra => porep.partitions.push(Vec::new()),
+                Request::Porep(porep) => porep.partitions.clear(),
+                Request::Snap(snap) if extra => snap.partitions.push(snap.partitions[0].clone()),
+                Request::Snap(snap) => snap.partitions.clear(),
+                Request::Window(post) | Request::Winning(post) if extra => {
+                    post.sectors.push(post.sectors[0].clone());
+                }
+                Request::Window(post) | Request::Winning(post) => post.sectors.clear(),
+            }
+            let refused = super::check(&request, &circuit, 1, &());
+            assert!(matches!(refused, Err(WitnessError::Vanilla(_))), "{name}");
         }
     }
 }
