@@ -164,15 +164,21 @@ fn stopped() -> Failure {
 
 /// Bytes that proving one partition allocates at least.
 fn memory_needed(circuit: &CompiledCircuit, device: DeviceKind) -> u64 {
-    let (shape, layout) = (circuit.shape(), circuit.layout());
     if device == DeviceKind::Gpu {
         // The packed witness, and its copy in page-locked memory.
-        let dense = 32 * (shape.inputs + layout.dense_count()) as u64;
-        return 2 * (dense + layout.bit_count() as u64 / 8);
+        return 2 * packed_bytes(circuit);
     }
+    let shape = circuit.shape();
     let (domain, variables) = (shape.domain() as u64, (shape.inputs + shape.aux) as u64);
     // The witness before it is packed, or the three vectors of the quotient: 32 bytes an element.
     32 * (3 * domain).max(variables)
+}
+
+/// Bytes of a packed witness.
+fn packed_bytes(circuit: &CompiledCircuit) -> u64 {
+    let layout = circuit.layout();
+    let dense = 32 * (circuit.shape().inputs + layout.dense_count()) as u64;
+    dense + layout.bit_count() as u64 / 8
 }
 
 /// Most bytes of witnesses that are kept from the check, beside the first.
@@ -180,14 +186,11 @@ const WITNESS_BUDGET: u64 = 1 << 30;
 
 /// How many partitions' witnesses to keep from the check until they are proven. The others, such as most of the
 /// 126 of a non-interactive PoRep, are made again while the one before is proven.
-pub fn witnesses_to_keep(circuit: &CompiledCircuit) -> usize {
-    let layout = circuit.layout();
-    let values = (circuit.shape().inputs + layout.dense_count()) as u64;
-    let packed = 32 * values + layout.bit_count() as u64 / 8;
+pub fn witnesses_to_keep(circuit: &CompiledCircuit, device: DeviceKind) -> usize {
     let free = memory::available().map_or(u64::MAX, |free| {
-        free.saturating_sub(memory_needed(circuit)) / 2
+        free.saturating_sub(memory_needed(circuit, device)) / 2
     });
-    let more = free.min(WITNESS_BUDGET) / packed.max(1);
+    let more = free.min(WITNESS_BUDGET) / packed_bytes(circuit).max(1);
     1 + usize::try_from(more).unwrap_or(usize::MAX - 1)
 }
 

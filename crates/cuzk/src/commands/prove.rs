@@ -60,17 +60,18 @@ pub fn prove(
 ) -> Result<Vec<u8>, Failure> {
     let request = &decoded.request;
     let circuit = phases.run("load circuit", || request.circuit_id().compiled())?;
+    let kind = device.backend.device().kind;
     let checked = phases.run("check and witness", || {
         native::check(
             request,
             &circuit,
-            proving::witnesses_to_keep(&circuit),
+            proving::witnesses_to_keep(&circuit, kind),
             &Meter::new(&context.progress, request.circuit_id().name()),
         )
     })?;
     let inputs = filecoin::public_inputs(request)?;
     let spec = keys::spec(request.circuit_id(), &circuit);
-    proving::check_memory(&circuit, device.backend.device().kind)?;
+    proving::check_memory(&circuit, kind)?;
     let key = phases.run("open key", || keys::proving_key(context, store, &spec))?;
     let prover = Prover {
         request,
