@@ -34,12 +34,16 @@ impl CompiledCircuit {
         calls: Vec<Call>,
         arguments: Vec<u32>,
     ) -> Self {
-        let (layout, density) = rayon::join(
-            || Layout::new(shape, &templates, &calls),
+        let ((layout, statistics), density) = rayon::join(
+            || {
+                (
+                    Layout::new(shape, &templates, &calls),
+                    Statistics::of_templates(shape, &dictionary, &templates, &calls),
+                )
+            },
             || Density::new(shape, &templates, &calls, &arguments),
         );
-        let statistics =
-            Statistics::new(shape, &density, &dictionary, &templates, &calls, &arguments);
+        let statistics = statistics.with_density(&density);
         Self {
             shape,
             dictionary,

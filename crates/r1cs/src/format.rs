@@ -36,6 +36,7 @@ use sha2::{Digest, Sha256};
 use crate::circuit::CompiledCircuit;
 use crate::codec::{Reader, write_number, write_signed};
 use crate::dictionary::Dictionary;
+use crate::placement;
 use crate::rules::Rule;
 use crate::template::{Call, Template, TermMatrix};
 use crate::{AUX_TAG, Bitmap, Error, Fr, MAX_COUNT, Shape, Statistics};
@@ -214,9 +215,20 @@ fn read_payload(payload: &[u8]) -> Result<CompiledCircuit, Error> {
     };
     let dictionary = read_dictionary(&mut reader)?;
     let mut templates = read_templates(&mut reader, shape, &dictionary)?;
-    check_rules(&mut templates, &dictionary)?;
-    let calls = read_calls(&mut reader, shape, &templates)?;
-    let arguments = read_arguments(&mut reader, &templates, &calls)?;
+    let sizes: Vec<placement::TemplateSize> =
+        templates.iter().map(placement::TemplateSize::of).collect();
+    // Inferring the bits takes about as long as reading the arguments.
+    let (rules, placed) = rayon::join(
+        || check_rules(&mut templates, &dictionary),
+        || {
+            let calls = placement::read_calls(&mut reader, shape, &sizes)?;
+            let arguments = placement::read_arguments(&mut reader, &sizes, &calls)?;
+            Ok((calls, arguments))
+        },
+    );
+    rules?;
+    let (mut calls, arguments) = placed?;
+    placement::number_bits(&mut calls, &templates);
     let circuit = CompiledCircuit::from_parts(shape, dictionary, templates, calls, arguments);
     check_argument_bits(&circuit)?;
     check_statistics(&mut reader, circuit.statistics())?;
@@ -392,87 +404,6 @@ fn read_matrix(
         slots,
         coefficients: ids,
     })
-}
-
-fn read_calls(
-    reader: &mut Reader<'_>,
-    shape: Shape,
-    templates: &[Template],
-) -> Result<Vec<Call>, Error> {
-    reader.section("calls");
-    let count = reader.count(1)?;
-    let bit_counts: Vec<u64> = templates
-        .iter()
-        .map(|t| t.bits.count_ones() as u64)
-        .collect();
-    let mut calls = Vec::with_capacity(count);
-    let mut called = Bitmap::new(templates.len());
-    let (mut row, mut input, mut aux, mut bit, mut argument) = (0u64, 1u64, 0u64, 0u64, 0u64);
-    for _ in 0..count {
-        let id = reader.number()?;
-        let template = usize::try_from(id).ok().and_then(|id| templates.get(id));
-        let template = template.ok_or_else(|| reader.malformed(format!("no template {id}")))?;
-        called.set(id as usize);
-        let narrow = |n: u64| {
-            u32::try_from(n).map_err(|_| reader.malformed("the calls exceed 2^32 of something"))
-        };
-        calls.push(Call {
-            template: narrow(id)?,
-            row: narrow(row)?,
-            input: narrow(input)?,
-            aux: narrow(aux)?,
-            bit: narrow(bit)?,
-            dense: narrow(aux - bit)?,
-            argument: narrow(argument)?,
-        });
-        row += template.rows() as u64;
-        input += template.inputs() as u64;
-        aux += template.aux() as u64;
-        bit += bit_counts[id as usize];
-        argument += template.arguments() as u64;
-    }
-    let totals = [row, input, aux];
-    if totals != [shape.constraints, shape.inputs, shape.aux].map(|n| n as u64) {
-        return Err(reader.malformed("the calls do not add up to the circuit's shape"));
-    }
-    if called.count_ones() != templates.len() {
-        return Err(reader.malformed("a template is never called"));
-    }
-    if argument > reader.remaining() as u64 {
-        return Err(reader.malformed("the calls have more arguments than the file has bytes"));
-    }
-    Ok(calls)
-}
-
-fn read_arguments(
-    reader: &mut Reader<'_>,
-    templates: &[Template],
-    calls: &[Call],
-) -> Result<Vec<u32>, Error> {
-    reader.section("arguments");
-    let mut arguments = Vec::new();
-    for call in calls {
-        let mut distance = 0i64;
-        for _ in 0..templates[call.template as usize].arguments() {
-            distance = distance
-                .checked_add(reader.signed()?)
-                .filter(|&d| d >= 2)
-                .ok_or_else(|| reader.malformed("an argument is not allocated before its call"))?;
-            let back = distance >> 1;
-            let packed = if distance & 1 == 0 {
-                // Input 0 is a slot of its own and no argument.
-                u32::try_from(i64::from(call.input) - back)
-                    .ok()
-                    .filter(|&i| i > 0)
-            } else {
-                u32::try_from(i64::from(call.aux) - back)
-                    .ok()
-                    .map(|i| i | AUX_TAG)
-            };
-            arguments.push(packed.ok_or_else(|| reader.malformed("an argument does not exist"))?);
-        }
-    }
-    Ok(arguments)
 }
 
 /// A template says which arguments are bits: every call must give it such.

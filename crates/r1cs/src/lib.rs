@@ -29,6 +29,7 @@ mod dictionary;
 mod error;
 mod evaluate;
 mod format;
+mod placement;
 mod rows;
 mod rules;
 mod statistics;

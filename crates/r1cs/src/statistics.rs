@@ -38,13 +38,12 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    pub(crate) fn new(
+    /// All but the variables in A and in B.
+    pub(crate) fn of_templates(
         shape: Shape,
-        density: &Density,
         dictionary: &Dictionary,
         templates: &[Template],
         calls: &[Call],
-        arguments: &[u32],
     ) -> Self {
         let mut uses = vec![0u64; templates.len()];
         for call in calls {
@@ -52,15 +51,16 @@ impl Statistics {
         }
         let mut statistics = Self {
             shape,
-            aux_in_a: density.a_aux.count_ones(),
-            aux_in_b: density.b_aux.count_ones(),
-            inputs_in_b: density.b_inputs.count_ones(),
             coefficients: dictionary.values().len(),
             templates: templates.len(),
             template_rows: templates.iter().map(Template::rows).sum(),
             template_terms: templates.iter().map(Template::terms).sum(),
             calls: calls.len(),
-            arguments: arguments.len(),
+            arguments: templates
+                .iter()
+                .zip(&uses)
+                .map(|(t, &uses)| t.arguments() * uses as usize)
+                .sum(),
             ..Self::default()
         };
         for m in Matrix::ALL {
@@ -83,6 +83,14 @@ impl Statistics {
             }
         }
         statistics
+    }
+
+    /// Counts the variables in A and in B.
+    pub(crate) fn with_density(mut self, density: &Density) -> Self {
+        (self.aux_in_a, self.aux_in_b) =
+            rayon::join(|| density.a_aux.count_ones(), || density.b_aux.count_ones());
+        self.inputs_in_b = density.b_inputs.count_ones();
+        self
     }
 
     /// Smallest power of two that holds the rows and one row per input.
