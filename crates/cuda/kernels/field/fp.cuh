@@ -14,6 +14,10 @@ static __constant__ uint32_t fp_modulus[12] = {
     0xffffaaab, 0xb9feffff, 0xb153ffff, 0x1eabfffe,
     0xf6b0f624, 0x6730d2a0, 0xf38512bf, 0x64774b84,
     0x434bacd7, 0x4b1ba7b6, 0x397fe69a, 0x1a0111ea};
+static __constant__ uint32_t fp_doubled_modulus[12] = {
+    0xffff5556, 0x73fdffff, 0x62a7ffff, 0x3d57fffd,
+    0xed61ec48, 0xce61a541, 0xe70a257e, 0xc8ee9709,
+    0x869759ae, 0x96374f6c, 0x72ffcd34, 0x340223d4};
 static __constant__ uint32_t fp_negative_inverse = 0xfffcfffd;
 #endif
 
@@ -44,6 +48,19 @@ struct FpModulus {
         return fp_modulus[i];
 #else
         return p_limb(i);
+#endif
+    }
+
+    // Limb i of 2 p.
+    CUZK_FN static uint32_t doubled_p(int i) {
+#if defined(__CUDA_ARCH__)
+        return fp_doubled_modulus[i];
+#else
+        constexpr uint32_t limbs[N] = {
+            0xffff5556, 0x73fdffff, 0x62a7ffff, 0x3d57fffd,
+            0xed61ec48, 0xce61a541, 0xe70a257e, 0xc8ee9709,
+            0x869759ae, 0x96374f6c, 0x72ffcd34, 0x340223d4};
+        return limbs[i];
 #endif
     }
 

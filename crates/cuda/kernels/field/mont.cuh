@@ -132,8 +132,27 @@ struct alignas(16) Mont {
         return product_below_2p(x, y).below_p();
     }
 
-    // x + p - y: the difference of two reduced values without a correction, below 2 p.
+    // x - y or x - y + 2 p, below 2 p; for x and y below 2 p.
     CUZK_FN static Mont difference_below_2p(const Mont &x, const Mont &y) {
+        Mont difference;
+        Carry carry;
+        difference.limb[0] = sub_cc(x.limb[0], y.limb[0], carry);
+#pragma unroll
+        for (int i = 1; i < N; i++) difference.limb[i] = subc_cc(x.limb[i], y.limb[i], carry);
+        uint32_t borrow = subc(0, 0, carry);  // all ones if x < y
+
+        Carry back;
+        difference.limb[0] = add_cc(difference.limb[0], Modulus::doubled_p(0) & borrow, back);
+#pragma unroll
+        for (int i = 1; i < N - 1; i++) {
+            difference.limb[i] = addc_cc(difference.limb[i], Modulus::doubled_p(i) & borrow, back);
+        }
+        difference.limb[N - 1] = addc(difference.limb[N - 1], Modulus::doubled_p(N - 1) & borrow, back);
+        return difference;
+    }
+
+    // x - y + 2 p, above 0 and below 4 p; for x and y below 2 p.
+    CUZK_FN static Mont difference_below_4p(const Mont &x, const Mont &y) {
         Mont difference;
         Carry borrow;
         difference.limb[0] = sub_cc(x.limb[0], y.limb[0], borrow);
@@ -141,12 +160,12 @@ struct alignas(16) Mont {
         for (int i = 1; i < N - 1; i++) difference.limb[i] = subc_cc(x.limb[i], y.limb[i], borrow);
         difference.limb[N - 1] = subc(x.limb[N - 1], y.limb[N - 1], borrow);
         Carry carry;
-        difference.limb[0] = add_cc(difference.limb[0], Modulus::p(0), carry);
+        difference.limb[0] = add_cc(difference.limb[0], Modulus::doubled_p(0), carry);
 #pragma unroll
         for (int i = 1; i < N - 1; i++) {
-            difference.limb[i] = addc_cc(difference.limb[i], Modulus::p(i), carry);
+            difference.limb[i] = addc_cc(difference.limb[i], Modulus::doubled_p(i), carry);
         }
-        difference.limb[N - 1] = addc(difference.limb[N - 1], Modulus::p(N - 1), carry);
+        difference.limb[N - 1] = addc(difference.limb[N - 1], Modulus::doubled_p(N - 1), carry);
         return difference;
     }
 
@@ -175,6 +194,9 @@ struct alignas(16) Mont {
 
     // x^2 / R mod p: the products of different limbs are computed once and doubled.
     CUZK_FN Mont squared() const { return reduce(square_wide(*this)); }
+
+    // x^2 / R mod p, or that and p, for x^2 < p R: below x^2 / R + p.
+    CUZK_FN Mont square_below_2p() const { return reduce_below_2p(square_wide(*this)); }
 
     // x y, not reduced.
     CUZK_FN static Wide<N> multiply_wide(const Mont &x, const Mont &y) {
@@ -219,7 +241,10 @@ struct alignas(16) Mont {
     }
 
     // wide / R mod p, for wide < p R.
-    CUZK_FN static Mont reduce(const Wide<N> &wide) {
+    CUZK_FN static Mont reduce(const Wide<N> &wide) { return reduce_below_2p(wide).below_p(); }
+
+    // wide / R mod p, or that and p, for wide < p R: below wide / R + p.
+    CUZK_FN static Mont reduce_below_2p(const Wide<N> &wide) {
         uint32_t even[N], odd[N];
 #pragma unroll
         for (int k = 0; k < N; k++) even[k] = wide.limb[k];
@@ -239,7 +264,7 @@ struct alignas(16) Mont {
 #pragma unroll
         for (int k = 1; k < N - 1; k++) sum.limb[k] = addc_cc(sum.limb[k], wide.limb[N + k], carry);
         sum.limb[N - 1] = addc(sum.limb[N - 1], wide.limb[2 * N - 1], carry);
-        return sum.below_p();
+        return sum;
     }
 
     // This value less p if it is not below p. For values below 2 p.

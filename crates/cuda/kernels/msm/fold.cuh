@@ -51,23 +51,33 @@ constexpr u32 FOLD_THREADS = 128;
 template <class F>
 constexpr u32 FOLD_SHARED_BYTES = 5 * sizeof(F);
 
-__device__ __forceinline__ u32 low_limb(const Fp &x) { return x.limb[0]; }
-__device__ __forceinline__ u32 low_limb(const Fp2 &x) { return x.c0.limb[0]; }
+// Coordinates in Fp need not be reduced between the rounds. They stay below 2 p, differences of them
+// and 2 p below 4 p, and since p < R / 9.8 products of such values are below 2 p again without a
+// correction (the comments at the additions give the bounds). Infinity alone is exact: (0, 0). In
+// Fp2 a product adds the halves of its factors first and has no such room: everything is reduced.
+__device__ __forceinline__ Fp product(const Fp &x, const Fp &y) { return Fp::product_below_2p(x, y); }
+__device__ __forceinline__ Fp2 product(const Fp2 &x, const Fp2 &y) { return x * y; }
 
-// Factors that go into further products only. In Fp they stay below 2 p, which spares their
-// corrections: a product takes factors of up to 2 p and 4 p, since 8 p^2 < p R. In Fp2 a product adds
-// its factors' halves first and has no such room.
-__device__ __forceinline__ Fp factor(const Fp &x, const Fp &y) { return Fp::product_below_2p(x, y); }
-__device__ __forceinline__ Fp2 factor(const Fp2 &x, const Fp2 &y) { return x * y; }
+__device__ __forceinline__ Fp square(const Fp &x) { return x.square_below_2p(); }
+__device__ __forceinline__ Fp2 square(const Fp2 &x) { return x.squared(); }
 
-// x - y as a factor, for reduced x and y.
+// x - y, in Fp below 2 p.
+__device__ __forceinline__ Fp difference(const Fp &x, const Fp &y) { return Fp::difference_below_2p(x, y); }
+__device__ __forceinline__ Fp2 difference(const Fp2 &x, const Fp2 &y) { return x - y; }
+
+// x - y as one factor of a product, in Fp above 0 and below 4 p.
 __device__ __forceinline__ Fp difference_factor(const Fp &x, const Fp &y) {
-    return Fp::difference_below_2p(x, y);
+    return Fp::difference_below_4p(x, y);
 }
 __device__ __forceinline__ Fp2 difference_factor(const Fp2 &x, const Fp2 &y) { return x - y; }
 
-__device__ __forceinline__ Fp reduced(const Fp &factor) { return factor.below_p(); }
-__device__ __forceinline__ Fp2 reduced(const Fp2 &factor) { return factor; }
+__device__ __forceinline__ Fp reduced(const Fp &x) { return x.below_p(); }
+__device__ __forceinline__ Fp2 reduced(const Fp2 &x) { return x; }
+
+template <class F>
+__device__ __forceinline__ Affine<F> reduced(const Affine<F> &point) {
+    return {reduced(point.x), reduced(point.y)};
+}
 
 template <class F>
 __device__ __forceinline__ void set_part(F &value, u32 part, const uint4 &words) {
@@ -126,9 +136,14 @@ __device__ __forceinline__ Fp2 negated_if(const Fp2 &y, bool negative) {
 }
 
 // Whether the pair needs the complete addition: x1 = x2, or x = 0 for one of them.
-template <class F>
-__device__ __forceinline__ bool is_exceptional(const F &x1, const F &x2) {
-    const u32 low1 = low_limb(x1), low2 = low_limb(x2);
+__device__ __forceinline__ bool is_exceptional(const Fp &x1, const Fp &x2) {
+    // Equal x, below 2 p, differ by 0, p or -p.
+    const u32 low = x2.limb[0] - x1.limb[0], p = FpModulus::p(0);
+    if (low != 0 && low != p && low != 0 - p && x1.limb[0] != 0 && x2.limb[0] != 0) return false;
+    return reduced(x1) == reduced(x2) || x1.is_zero() || x2.is_zero();
+}
+__device__ __forceinline__ bool is_exceptional(const Fp2 &x1, const Fp2 &x2) {
+    const u32 low1 = x1.c0.limb[0], low2 = x2.c0.limb[0];
     if (low1 != low2 && low1 != 0 && low2 != 0) return false;
     return x1 == x2 || x1.is_zero() || x2.is_zero();
 }
@@ -152,7 +167,7 @@ struct LanePairs {
 
     __device__ __forceinline__ Affine<F> point(u32 signed_index) const {
         const uint4 *parts = this->parts(signed_index);
-        Affine<F> point = {load_parts<F>(parts, 1), load_parts<F>(parts + PARTS<F>, 1)};
+        Affine<F> point = {reduced(load_parts<F>(parts, 1)), reduced(load_parts<F>(parts + PARTS<F>, 1))};
         if (Operands::SIGNED && (signed_index & SIGN_OF_INDEX)) point.y = -point.y;
         return point;
     }
@@ -223,7 +238,7 @@ __device__ __forceinline__ void fold_deferred(const LanePairs<F, Operands> &lane
     }
 }
 
-// First pass: the product of the chunk's denominators, as a factor.
+// First pass: the product of the chunk's denominators, in Fp below 2 p.
 template <class F, class Operands>
 __device__ __forceinline__ F multiply_denominators(const LanePairs<F, Operands> &lane, u32 rows,
                                                    uint4 *products, uint4 *staged) {
@@ -239,7 +254,7 @@ __device__ __forceinline__ F multiply_denominators(const LanePairs<F, Operands> 
 
     prefetch(lane.pair(0));
     Pair next = lane.pair(min(1u, rows - 1));
-    F product = F::one();
+    F accumulated = F::one();
 #pragma unroll 1
     for (u32 row = 0; row < rows; row++) {
         copy_async_wait<0>();
@@ -249,12 +264,13 @@ __device__ __forceinline__ F multiply_denominators(const LanePairs<F, Operands> 
             prefetch(next);
             next = lane.pair(min(row + 2, rows - 1));
         }
-        store_parts(products + row * PARTS<F> * WARP, WARP, product);
+        store_parts(products + row * PARTS<F> * WARP, WARP, accumulated);
         if (lane.index(row) < lane.pairs && !is_exceptional(x1, x2)) {
-            product = factor(product, difference_factor(x2, x1));
+            // 4 p * 2 p / R + p < 1.82 p.
+            accumulated = product(accumulated, difference_factor(x2, x1));
         }
     }
-    return product;
+    return accumulated;
 }
 
 // Second pass: the sums, given the inverse of the product. Returns how many pairs it has left over.
@@ -287,7 +303,7 @@ __device__ __forceinline__ u32 finish_additions(const LanePairs<F, Operands> &la
 #pragma unroll 1
     for (u32 row = rows; row-- > 0;) {
         copy_async_wait<0>();
-        const F x1 = staged_value(0), x2 = staged_value(2), product = staged_value(4);
+        const F x1 = staged_value(0), x2 = staged_value(2), before = staged_value(4);
         F y1 = staged_value(1), y2 = staged_value(3);
         const Pair now = pair;
         if (row > 0) {
@@ -305,17 +321,20 @@ __device__ __forceinline__ u32 finish_additions(const LanePairs<F, Operands> &la
             y1 = negated_if(y1, (now.left & SIGN_OF_INDEX) != 0);
             y2 = negated_if(y2, (now.right & SIGN_OF_INDEX) != 0);
         }
-        const F lambda = factor(difference_factor(y2, y1), factor(inverted, product));
-        inverted = factor(inverted, difference_factor(x2, x1));
-        const F x = lambda.squared() - x1 - x2;
-        lane.store(now.out, x, lambda * difference_factor(x1, x) - y1);
+        // In units of p: `inverted` and `before` are below 1.82, so their product is below 1.34, lambda
+        // below 1.55 and its square below 1.25; lambda (x1 - x) is below 1.63.
+        const F lambda = product(difference_factor(y2, y1), product(inverted, before));
+        inverted = product(inverted, difference_factor(x2, x1));
+        const F x = difference(difference(square(lambda), x1), x2);
+        lane.store(now.out, x, difference(product(lambda, difference_factor(x1, x)), y1));
     }
     return left_over;
 }
 
 // result[out] = source[left] + source[right] for the pairs 0 ... pairs - 1 of `operands`, which has
 // the members `source`, `result`, `pair(i)` and `SIGNED`. No pair may read a place that another one
-// writes. Points are affine and reduced, infinity is (0, 0), and so are the sums.
+// writes. Points are affine, with coordinates below 2 p in Fp (below p where operands are
+// signed) and reduced in Fp2; infinity is (0, 0). So are the sums.
 //
 // Blocks of FOLD_THREADS threads, as many as fit on the device; FOLD_SHARED_BYTES<F> bytes of
 // dynamic shared memory a thread. A pair reads two x, then two points, and writes one, and writes
@@ -335,8 +354,9 @@ __device__ __forceinline__ void fold_pairs(const Operands &operands, u32 pairs, 
     for (Chunk chunk = chunks.next(); chunk.rows > 0; chunk = chunks.next()) {
         const LanePairs<F, Operands> lane = {operands, pairs, chunk.first_row, lane_index};
         const F product = multiply_denominators(lane, chunk.rows, products, staged);
+        const F inverted = inverse_call(reduced(product));
         const u32 left_over =
-            finish_additions(lane, chunk.rows, products, deferred, staged, inverse_call(reduced(product)));
+            finish_additions(lane, chunk.rows, products, deferred, staged, inverted);
         // Rare: the branch costs nothing when no lane takes it.
         if (left_over > 0) fold_deferred(lane, products, deferred, left_over);
         __syncwarp();

@@ -34,4 +34,8 @@ CUZK_KERNEL(msm_multiples_g1_kernel, FOLD_THREADS, 4, MultiplesParams<Fp>) {
     multiply_by_power_of_two(p);
 }
 
+CUZK_KERNEL(msm_reduce_points_g1_kernel, FOLD_THREADS, 4, ReducePointsParams<Fp>) {
+    reduce_points(p);
+}
+
 }  // namespace cuzk

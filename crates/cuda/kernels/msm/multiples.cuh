@@ -1,4 +1,5 @@
-// Multiples of the bases by powers of two, made once when a key is loaded.
+// Bases: their multiples by powers of two, made once when a key is loaded, and the last step of making
+// bases by additions.
 
 #pragma once
 
@@ -61,6 +62,20 @@ __device__ __forceinline__ void multiply_by_power_of_two(const MultiplesParams<F
             }
         }
     }
+}
+
+template <class F>
+struct ReducePointsParams {
+    Affine<F> *points;
+    u32 count;
+};
+
+// Reduces the coordinates of points that a fold has left, as bases must be.
+// Grid: ceil(count / FOLD_THREADS) blocks of FOLD_THREADS threads. Reads and writes the points.
+template <class F>
+__device__ __forceinline__ void reduce_points(const ReducePointsParams<F> &p) {
+    const u32 i = blockIdx.x * FOLD_THREADS + threadIdx.x;
+    if (i < p.count) p.points[i] = reduced(p.points[i]);
 }
 
 }  // namespace cuzk

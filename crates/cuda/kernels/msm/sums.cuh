@@ -46,9 +46,9 @@ __device__ __forceinline__ void sum_over_block(Xyzz<F> &value) {
     sum_over_lanes(value, WARP);
     if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = value;
     __syncthreads();
-    if (threadIdx.x == 0) {
-#pragma unroll 1
-        for (u32 warp = 1; warp < SUM_THREADS / WARP; warp++) add_to(value, of_warp[warp]);
+    if (threadIdx.x < WARP) {
+        value = of_warp[threadIdx.x % (SUM_THREADS / WARP)];
+        sum_over_lanes(value, SUM_THREADS / WARP);
     }
 }
 
@@ -92,7 +92,7 @@ __device__ __forceinline__ void sum_lines(const SumLinesParams<F> &p) {
     }
     Xyzz<F> sum = Xyzz<F>::infinity();
 #pragma unroll 1
-    for (u32 i = lane; i < count; i += p.lanes) add_to(sum, points[u64(i) * stride]);
+    for (u32 i = lane; i < count; i += p.lanes) add_to(sum, reduced(points[u64(i) * stride]));
     sum_over_lanes(sum, p.lanes);
     if (lane != 0 || count == 0) return;
     if (line < rows) {
@@ -176,7 +176,7 @@ __device__ __forceinline__ void sum_points(const SumPointsParams<F> &p) {
     Xyzz<F> sum = Xyzz<F>::infinity();
 #pragma unroll 1
     for (u32 i = blockIdx.x * SUM_THREADS + threadIdx.x; i < count; i += gridDim.x * SUM_THREADS) {
-        add_to(sum, p.points[i]);
+        add_to(sum, reduced(p.points[i]));
     }
     sum_over_block(sum);
     if (threadIdx.x == 0) p.sums[blockIdx.x] = sum;

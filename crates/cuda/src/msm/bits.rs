@@ -14,10 +14,11 @@ use crate::topic::Topic;
 const SELECT_THREADS: u32 = 256;
 /// Threads of a block of the last sum, `SUM_THREADS`, and its blocks.
 const SUM_THREADS: u32 = 128;
-const SUM_BLOCKS: u32 = 32;
+const SUM_BLOCKS: u32 = 64;
 
-/// Points that the last sum takes over from the folds: a few for each of its threads.
-const LAST_POINTS: u64 = 2 * (SUM_THREADS * SUM_BLOCKS) as u64;
+/// Points that the last sum takes over from the folds. Eight for each of its threads take as long as
+/// one more round of folds, and replace three.
+const LAST_POINTS: u64 = 8 * (SUM_THREADS * SUM_BLOCKS) as u64;
 
 /// Which points are added.
 #[derive(Clone, Copy, Debug)]
@@ -261,8 +262,8 @@ mod tests {
 
     #[test]
     fn rounds_leave_few_points() {
-        assert_eq!((rounds(0), rounds(1), rounds(16384)), (1, 1, 1));
-        assert_eq!(rounds(16385), 2);
-        assert_eq!(rounds(1 << 26), 13);
+        assert_eq!((rounds(0), rounds(1), rounds(1 << 17)), (1, 1, 1));
+        assert_eq!(rounds((1 << 17) + 1), 2);
+        assert_eq!(rounds(1 << 26), 10);
     }
 }

@@ -122,25 +122,25 @@ impl Candidate {
     ) -> Self {
         let base_bytes =
             points as u64 * u64::from(windows.copies()) * size_of::<C::Affine>() as u64;
-        let with_digit_passes = |digit_passes: usize| {
-            let shape = FullSumShape {
-                terms,
-                points,
-                windows: windows.clone(),
-                digit_passes,
-            };
-            Candidate {
+        // What does not fit goes with fewer digits at a time, then with fewer sets.
+        let mut shape = FullSumShape::new(terms, points, windows.clone());
+        loop {
+            let candidate = Candidate {
                 ms: model_ms::<C>(&shape, multiprocessors),
                 base_bytes,
                 work_bytes: work_bytes::<C>(&shape, multiprocessors),
-                shape,
+                shape: shape.clone(),
+            };
+            let smallest = shape.digit_passes == 1 && shape.sets_per_pass == 1;
+            if smallest || candidate.work_bytes <= limits.work_bytes {
+                return candidate;
             }
-        };
-        let all = with_digit_passes(windows.widths().len());
-        if all.work_bytes <= limits.work_bytes {
-            return all;
+            if shape.digit_passes > 1 {
+                shape.digit_passes = shape.digit_passes.div_ceil(2);
+            } else {
+                shape.sets_per_pass = shape.sets_per_pass.div_ceil(2);
+            }
         }
-        with_digit_passes(1)
     }
 
     fn fits(&self, limits: FullSumLimits) -> bool {

@@ -45,6 +45,7 @@ pub struct KernelNames {
     pub sum_bits: &'static str,
     pub sum_points: &'static str,
     pub multiples: &'static str,
+    pub reduce_points: &'static str,
 }
 
 macro_rules! kernel_names {
@@ -61,6 +62,7 @@ macro_rules! kernel_names {
             sum_bits: concat!("msm_sum_bits_", $curve, "_kernel"),
             sum_points: concat!("msm_sum_points_", $curve, "_kernel"),
             multiples: concat!("msm_multiples_", $curve, "_kernel"),
+            reduce_points: concat!("msm_reduce_points_", $curve, "_kernel"),
         }
     };
 }

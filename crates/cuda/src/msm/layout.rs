@@ -5,10 +5,6 @@ use std::ops::Range;
 use super::params::{BucketSet, DigitWindow, Grid, NO_SLOT};
 use super::windows::{Windows, bucket_bits};
 
-/// Entries that a pass holds at least while sets are left: below that, launches and the latency
-/// of short rounds cost more than one pass for several sets saves in memory.
-const PASS_ENTRIES: u64 = 1 << 25;
-
 /// Pairs of a round of the two-dimensional reduction below which the rest is summed in XYZZ
 /// coordinates: a round costs at least the latency of an inversion (50 us on the H200), in which
 /// 2^16 such additions are done.
@@ -87,12 +83,11 @@ impl Passes {
         }
     }
 
-    /// For `terms` terms.
-    pub fn new(windows: &Windows, terms: u64) -> Self {
+    /// For `terms` terms and so many sets a pass, or one fewer.
+    pub fn new(windows: &Windows, terms: u64, sets_per_pass: usize) -> Self {
         let count = windows.widths().len();
         let entries_of_set = terms * u64::from(windows.copies());
-        let together = (PASS_ENTRIES / entries_of_set.max(1)).clamp(1, count as u64) as usize;
-        let passes = count.div_ceil(together);
+        let passes = count.div_ceil(sets_per_pass.max(1));
         let mut all = Passes::none();
         for pass in 0..passes {
             let sets = count * pass / passes..count * (pass + 1) / passes;
@@ -198,16 +193,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_sums_take_a_set_a_pass_and_small_ones_all_at_once() {
+    fn a_pass_has_the_buckets_of_its_sets() {
         let windows = Windows::new(11, 1).unwrap();
-        let passes = Passes::new(&windows, 1 << 27);
+        let passes = Passes::new(&windows, 1 << 27, 1);
         assert_eq!(passes.passes.len(), 11);
         assert_eq!(passes.passes[0].buckets(), 1 << 23);
         assert_eq!(passes.passes[2].buckets(), 1 << 22);
         assert_eq!(passes.passes[0].key_bits(), 24);
 
         let windows = Windows::new(16, 1).unwrap();
-        let passes = Passes::new(&windows, 40_000);
+        let passes = Passes::new(&windows, 40_000, 16);
         assert_eq!(passes.passes.len(), 1);
         let widths = windows.widths();
         let buckets: u32 = widths.iter().map(|width| 1 << (width - 1)).sum();
@@ -224,7 +219,7 @@ mod tests {
             (7, 3, 100),
         ] {
             let windows = Windows::new(sets, copies).unwrap();
-            let passes = Passes::new(&windows, terms);
+            let passes = Passes::new(&windows, terms, 5);
             let count = passes.passes.len();
             for group in [0..count, count - 1..count] {
                 let table = passes.digit_windows(&windows, group.clone(), 1000);

@@ -217,6 +217,15 @@ pub struct Multiples {
     pub doublings: u32,
 }
 
+/// `ReducePointsParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ReducePoints {
+    pub points: u64,
+    pub count: u32,
+    pub padding: u32,
+}
+
 macro_rules! params {
     ($($type:ty),* $(,)?) => {
         $(
@@ -240,6 +249,7 @@ params!(
     SumBits,
     SumPoints,
     Multiples,
+    ReducePoints,
 );
 
 // SAFETY: `repr(C)`, of `u32` alone.

@@ -3,6 +3,7 @@
 use super::curve::SumCurve;
 use super::fold::{Fold, FoldSlots};
 use super::params;
+use super::rounds::FOLD_THREADS;
 use crate::device::{Arena, Device, DeviceSlice, Kernel, Ledger, Lifetime, Slot, Stream};
 use crate::error::Result;
 use crate::topic::Topic;
@@ -48,7 +49,8 @@ impl<C: SumCurve> ProgressionPlan<C> {
             counters: arena.get(self.counters),
             lists: self.lists.map(|list| arena.get(list)),
             fold: self.fold.in_arena::<C>(arena),
-            kernel: device.kernel(Topic::Msm, C::KERNELS.fold_bases)?,
+            fold_bases: device.kernel(Topic::Msm, C::KERNELS.fold_bases)?,
+            reduce_points: device.kernel(Topic::Msm, C::KERNELS.reduce_points)?,
             _curve: std::marker::PhantomData,
         })
     }
@@ -60,7 +62,8 @@ pub struct Progression<C> {
     counters: DeviceSlice<u32>,
     lists: [DeviceSlice<u32>; 2],
     fold: Fold,
-    kernel: Kernel,
+    fold_bases: Kernel,
+    reduce_points: Kernel,
     _curve: std::marker::PhantomData<C>,
 }
 
@@ -110,8 +113,15 @@ impl<C: SumCurve> Progression<C> {
                     .scratch(self.counters.slice(STEPS + step..2 * STEPS).ptr()),
                 pairs: self.counters.slice(step..STEPS).ptr(),
             };
-            self.fold.launch(stream, &self.kernel, &params)?;
+            self.fold.launch(stream, &self.fold_bases, &params)?;
         }
+        let params = params::ReducePoints {
+            points: points.ptr(),
+            count: points.len() as u32,
+            padding: 0,
+        };
+        let blocks = params.count.div_ceil(FOLD_THREADS);
+        stream.launch(&self.reduce_points, blocks, FOLD_THREADS, 0, &params)?;
         stream.synchronize()
     }
 }

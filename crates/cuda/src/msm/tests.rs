@@ -1,2 +1,2 @@
 #[cfg(feature = "emulation")]
-mod emulated;
+mod sums;

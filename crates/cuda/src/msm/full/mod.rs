@@ -32,18 +32,37 @@ pub struct FullSumShape {
     pub points: usize,
     /// The cut into digits; as many copies of the bases as it names must be on the device.
     pub windows: Windows,
+    /// Sets of buckets that are sorted, folded and reduced together: more take fewer launches and
+    /// short rounds, and more memory.
+    pub sets_per_pass: usize,
     /// Passes whose digits are computed at once: more of them read the scalars less often and take
     /// 8 bytes a digit.
     pub digit_passes: usize,
 }
 
+/// Entries of a pass that are enough to make launches and the latency of short rounds negligible.
+const PASS_ENTRIES: usize = 1 << 25;
+
 impl FullSumShape {
+    /// The fastest shape for a cut into digits, whatever memory it takes.
+    pub fn new(terms: usize, points: usize, windows: Windows) -> Self {
+        let sets = windows.widths().len();
+        let entries_of_set = terms * windows.copies() as usize;
+        FullSumShape {
+            terms,
+            points,
+            sets_per_pass: (PASS_ENTRIES / entries_of_set.max(1)).clamp(1, sets),
+            digit_passes: sets,
+            windows,
+        }
+    }
+
     /// The sum's passes.
     pub(super) fn passes(&self) -> Passes {
         if self.terms == 0 {
             return Passes::none();
         }
-        Passes::new(&self.windows, self.terms as u64)
+        Passes::new(&self.windows, self.terms as u64, self.sets_per_pass)
     }
 
     /// Passes whose digits are computed at once, of `passes` in all.

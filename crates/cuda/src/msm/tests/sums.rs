@@ -1,4 +1,4 @@
-//! The sums on the emulated device, against sums by blst.
+//! The sums on the emulated device, and on a real one if there is one, against sums by blst.
 
 use blstrs::{G1Affine, G1Projective, Scalar};
 use ff::{Field, PrimeField};
@@ -48,7 +48,19 @@ fn naive(bases: &[G1Affine], scalars: &[Scalar]) -> G1Projective {
         .sum()
 }
 
-/// A device with an arena that was filled by `reserve`.
+/// The devices there are, with as many multiprocessors as plans are to use.
+fn devices() -> Vec<(Device, u32)> {
+    let mut devices = Vec::new();
+    #[cfg(feature = "emulation")]
+    devices.push((Device::emulated(), 1));
+    if let Ok(device) = Device::open(0) {
+        let multiprocessors = device.info().multiprocessors;
+        devices.push((device, multiprocessors));
+    }
+    devices
+}
+
+/// A device with an arena.
 struct Bench {
     device: Device,
     stream: Stream,
@@ -56,12 +68,11 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(ledger: &Ledger) -> Self {
-        let device = Device::emulated();
+    fn new(device: &Device, ledger: &Ledger) -> Self {
         Bench {
             stream: device.stream().unwrap(),
             arena: device.arena(ledger).unwrap(),
-            device,
+            device: device.clone(),
         }
     }
 
@@ -75,19 +86,38 @@ impl Bench {
 
 const PHASE: Phase = Phase::SumH;
 
-/// The sum with these windows, made for the call; `indices`: for each term its base and scalar.
-#[allow(clippy::needless_pass_by_value, reason = "made for the call")]
-fn full_sum(
+/// Checks a sum on every device; `indices`: for each term its base and scalar.
+fn check(
     bases: &[G1Affine],
     scalars: &[Scalar],
     indices: Option<(&[u32], &[u32])>,
-    windows: Windows,
-    digit_passes: usize,
+    shape: &FullSumShape,
+    expected: G1Projective,
+) {
+    for (device, multiprocessors) in devices() {
+        let sum = full_sum(
+            &device,
+            multiprocessors,
+            bases,
+            scalars,
+            indices,
+            shape.clone(),
+        );
+        assert_eq!(sum, expected, "{}, {shape:?}", device.info().name);
+    }
+}
+
+fn full_sum(
+    device: &Device,
+    multiprocessors: u32,
+    bases: &[G1Affine],
+    scalars: &[Scalar],
+    indices: Option<(&[u32], &[u32])>,
+    shape: FullSumShape,
 ) -> G1Projective {
+    let (windows, terms) = (shape.windows.clone(), shape.terms);
     let mut ledger = Ledger::new("a test");
     let copies = windows.copies() as usize;
-    let multiprocessors = 1;
-    let terms = indices.map_or(scalars.len(), |(points, _)| points.len());
     let base_slot = ledger.reserve::<G1Affine>("bases", bases.len() * copies, PHASE);
     let scalar_slot = ledger.reserve::<[u32; 8]>("scalars", scalars.len(), PHASE);
     let index_slots =
@@ -100,15 +130,9 @@ fn full_sum(
         &mut ledger,
         PHASE,
     );
-    let shape = FullSumShape {
-        terms,
-        points: bases.len(),
-        windows: windows.clone(),
-        digit_passes,
-    };
     let plan = FullSumPlan::<G1>::new("sum", shape, multiprocessors, &mut ledger, PHASE);
 
-    let bench = Bench::new(&ledger);
+    let bench = Bench::new(device, &ledger);
     let stream = &bench.stream;
     bench.put(base_slot, bases);
     bench.put(scalar_slot, &canonical(scalars));
@@ -137,21 +161,26 @@ fn full_sum(
     sum.finish(stream).unwrap()
 }
 
-fn windows(sets: u32, copies: u32) -> Windows {
-    Windows::new(sets, copies).unwrap()
+fn shape(terms: usize, points: usize, sets: u32, copies: u32) -> FullSumShape {
+    FullSumShape::new(terms, points, Windows::new(sets, copies).unwrap())
+}
+
+fn random_scalars(count: usize) -> Vec<Scalar> {
+    (0..count).map(|i| Scalar::random(rng(i as u64))).collect()
 }
 
 #[test]
 fn full_sums_of_small_sizes() {
     for terms in [0, 1, 2, 3, 33, 130] {
-        let bases = bases(terms);
-        let scalars: Vec<Scalar> = (0..terms).map(|i| Scalar::random(rng(i as u64))).collect();
+        let (bases, scalars) = (bases(terms), random_scalars(terms));
+        let expected = naive(&bases, &scalars);
         for (sets, copies) in [(37, 1), (1, 43), (9, 5)] {
-            let sum = full_sum(&bases, &scalars, None, windows(sets, copies), 1);
-            assert_eq!(
-                sum,
-                naive(&bases, &scalars),
-                "{terms} terms, {sets} sets, {copies} copies"
+            check(
+                &bases,
+                &scalars,
+                None,
+                &shape(terms, terms, sets, copies),
+                expected,
             );
         }
     }
@@ -159,18 +188,19 @@ fn full_sums_of_small_sizes() {
 
 #[test]
 fn full_sums_with_several_passes() {
-    let bases = bases(4097);
-    let scalars: Vec<Scalar> = (0..4097).map(|i| Scalar::random(rng(i as u64))).collect();
+    const TERMS: usize = 4097;
+    let (bases, scalars) = (bases(TERMS), random_scalars(TERMS));
     let expected = naive(&bases, &scalars);
-    assert_eq!(
-        full_sum(&bases, &scalars, None, windows(26, 1), 1),
-        expected
-    );
-    assert_eq!(
-        full_sum(&bases, &scalars, None, windows(1, 26), 1),
-        expected
-    );
-    assert_eq!(full_sum(&bases, &scalars, None, windows(8, 3), 8), expected);
+    for (sets, copies, sets_per_pass, digit_passes) in
+        [(26, 1, 26, 1), (26, 1, 7, 3), (1, 26, 1, 1), (8, 3, 3, 1)]
+    {
+        let shape = FullSumShape {
+            sets_per_pass,
+            digit_passes,
+            ..shape(TERMS, TERMS, sets, copies)
+        };
+        check(&bases, &scalars, None, &shape, expected);
+    }
 }
 
 #[test]
@@ -214,9 +244,14 @@ fn full_sums_of_skewed_scalars_and_bases() {
     ];
     for (base_kind, bases) in &bases {
         for (scalar_kind, scalars) in &scalars {
-            let expected = naive(bases, scalars);
-            let sum = full_sum(bases, scalars, None, windows(16, 2), 2);
-            assert_eq!(sum, expected, "bases {base_kind}, scalars {scalar_kind}");
+            println!("bases {base_kind}, scalars {scalar_kind}");
+            check(
+                bases,
+                scalars,
+                None,
+                &shape(TERMS, TERMS, 16, 2),
+                naive(bases, scalars),
+            );
         }
     }
 }
@@ -224,7 +259,7 @@ fn full_sums_of_skewed_scalars_and_bases() {
 #[test]
 fn full_sums_over_indices() {
     let bases = bases(500);
-    let scalars: Vec<Scalar> = (0..300).map(|i| Scalar::random(rng(i as u64))).collect();
+    let scalars = random_scalars(300);
     let points: Vec<u32> = (0..300).map(|i| (i * 7) % 500).collect();
     let places: Vec<u32> = (0..300).map(|i| (i * 11) % 300).collect();
     let expected = naive(
@@ -238,18 +273,12 @@ fn full_sums_over_indices() {
             .collect::<Vec<_>>(),
     );
     for (sets, copies) in [(32, 1), (16, 2), (1, 26)] {
-        let sum = full_sum(
-            &bases,
-            &scalars,
-            Some((&points, &places)),
-            windows(sets, copies),
-            1,
-        );
-        assert_eq!(sum, expected);
+        let shape = shape(300, 500, sets, copies);
+        check(&bases, &scalars, Some((&points, &places)), &shape, expected);
     }
 }
 
-/// The sum of the points of the variables in `ones`, with points for those in `mask`.
+/// Checks the sum of the points of the variables in `ones`, with points for those in `mask`.
 fn bit_sum(variables: usize, ones: &[bool], mask: Option<&[bool]>, same_points: bool) {
     const FIRST_POINT: usize = 3;
     let pack = |bits: &[bool]| -> Vec<u64> {
@@ -271,49 +300,55 @@ fn bit_sum(variables: usize, ones: &[bool], mask: Option<&[bool]>, same_points: 
     let mut expected = G1Projective::identity();
     let mut ranks = Vec::new();
     let mut point = FIRST_POINT;
-    for (j, one) in ones.iter().enumerate().take(variables) {
+    for j in 0..variables {
         if j % 64 == 0 {
             ranks.push((point - FIRST_POINT) as u32);
         }
         if present(j) {
-            if *one {
+            if ones[j] {
                 expected += points[point];
             }
             point += 1;
         }
     }
 
-    let mut ledger = Ledger::new("a test");
     let words = variables.div_ceil(64);
-    let base_slot = ledger.reserve::<G1Affine>("bases", points.len(), PHASE);
-    let ones_slot = ledger.reserve::<u64>("ones", words, PHASE);
-    let mask_slot = ledger.reserve::<u64>("mask", words, PHASE);
-    let rank_slot = ledger.reserve::<u32>("ranks", words, PHASE);
-    let plan = BitSumPlan::<G1>::new("bits", variables, count, 1, &mut ledger, PHASE);
-    let bench = Bench::new(&ledger);
-    bench.put(base_slot, &points);
-    bench.put(ones_slot, &pack(ones));
-    if let Some(mask) = mask {
-        bench.put(mask_slot, &pack(mask));
-        bench.put(rank_slot, &ranks);
-    }
-    let sum = plan.bind(&bench.device, &bench.arena).unwrap();
-    let selection = BitSelection {
-        ones: bench.arena.get(ones_slot),
-        mask: mask.map(|_| Mask {
-            words: bench.arena.get(mask_slot),
-            ranks: bench.arena.get(rank_slot),
-        }),
-        first_point: FIRST_POINT as u32,
-    };
-    for _ in 0..2 {
-        sum.run(&bench.stream, &selection, bench.arena.get(base_slot))
-            .unwrap();
-        assert_eq!(
-            sum.finish(&bench.stream).unwrap(),
-            expected,
-            "{variables} variables"
+    for (device, multiprocessors) in devices() {
+        let mut ledger = Ledger::new("a test");
+        let base_slot = ledger.reserve::<G1Affine>("bases", points.len(), PHASE);
+        let ones_slot = ledger.reserve::<u64>("ones", words, PHASE);
+        let mask_slot = ledger.reserve::<u64>("mask", words, PHASE);
+        let rank_slot = ledger.reserve::<u32>("ranks", words, PHASE);
+        let plan = BitSumPlan::<G1>::new(
+            "bits",
+            variables,
+            count,
+            multiprocessors,
+            &mut ledger,
+            PHASE,
         );
+        let bench = Bench::new(&device, &ledger);
+        bench.put(base_slot, &points);
+        bench.put(ones_slot, &pack(ones));
+        if let Some(mask) = mask {
+            bench.put(mask_slot, &pack(mask));
+            bench.put(rank_slot, &ranks);
+        }
+        let sum = plan.bind(&bench.device, &bench.arena).unwrap();
+        let selection = BitSelection {
+            ones: bench.arena.get(ones_slot),
+            mask: mask.map(|_| Mask {
+                words: bench.arena.get(mask_slot),
+                ranks: bench.arena.get(rank_slot),
+            }),
+            first_point: FIRST_POINT as u32,
+        };
+        for _ in 0..2 {
+            sum.run(&bench.stream, &selection, bench.arena.get(base_slot))
+                .unwrap();
+            let found = sum.finish(&bench.stream).unwrap();
+            assert_eq!(found, expected, "{variables} variables");
+        }
     }
 }
 
@@ -333,6 +368,6 @@ fn bit_sums() {
 
 #[test]
 fn bit_sums_with_several_rounds() {
-    const VARIABLES: usize = 40_000;
+    const VARIABLES: usize = 140_000;
     bit_sum(VARIABLES, &vec![true; VARIABLES], None, false);
 }
