@@ -193,6 +193,18 @@ __device__ __forceinline__ F complete_denominator(const Affine<F> &p, const Affi
     return p.y == q.y && !p.y.is_zero() ? p.y.doubled() : F::one();
 }
 
+// 1/x as a call: it runs once a chunk, when hardly anything else is in registers.
+template <class F>
+CUZK_NOINLINE __device__ F inverse_call(F x) {
+    return inverse(x);
+}
+
+// Products as calls, for what is rare: inlined, they would make half of the kernel's code.
+template <class F>
+CUZK_NOINLINE __device__ F product_call(F x, F y) {
+    return x * y;
+}
+
 // p + q for any p and q, given the denominator's inverse.
 template <class F>
 __device__ __forceinline__ Affine<F> complete_sum(const Affine<F> &p, const Affine<F> &q, const F &over) {
@@ -201,18 +213,12 @@ __device__ __forceinline__ Affine<F> complete_sum(const Affine<F> &p, const Affi
     F numerator = q.y - p.y;
     if (p.x == q.x) {
         if (p.y != q.y || p.y.is_zero()) return Affine<F>::infinity();
-        numerator = p.x.squared();
+        numerator = product_call(p.x, p.x);
         numerator = numerator.doubled() + numerator;
     }
-    const F lambda = numerator * over;
-    const F x = lambda.squared() - p.x - q.x;
-    return {x, lambda * (p.x - x) - p.y};
-}
-
-// 1/x as a call: it runs once a chunk, when hardly anything else is in registers.
-template <class F>
-CUZK_NOINLINE __device__ F inverse_call(F x) {
-    return inverse(x);
+    const F lambda = product_call(numerator, over);
+    const F x = product_call(lambda, lambda) - p.x - q.x;
+    return {x, product_call(lambda, p.x - x) - p.y};
 }
 
 // Adds the `count` pairs whose rows this lane has noted down. The chunk's products are used up.
@@ -224,15 +230,15 @@ __device__ __forceinline__ void fold_deferred(const LanePairs<F, Operands> &lane
     for (u32 e = 0; e < count; e++) {
         const Pair pair = lane.pair(deferred[e * WARP]);
         store_parts(products + e * PARTS<F> * WARP, WARP, product);
-        product *= complete_denominator(lane.point(pair.left), lane.point(pair.right));
+        product = product_call(product, complete_denominator(lane.point(pair.left), lane.point(pair.right)));
     }
     F inverted = inverse_call(product);
 #pragma unroll 1
     for (u32 e = count; e-- > 0;) {
         const Pair pair = lane.pair(deferred[e * WARP]);
         const Affine<F> p = lane.point(pair.left), q = lane.point(pair.right);
-        const F over = inverted * load_parts<F>(products + e * PARTS<F> * WARP, WARP);
-        inverted *= complete_denominator(p, q);
+        const F over = product_call(inverted, load_parts<F>(products + e * PARTS<F> * WARP, WARP));
+        inverted = product_call(inverted, complete_denominator(p, q));
         const Affine<F> sum = complete_sum(p, q, over);
         lane.store(pair.out, sum.x, sum.y);
     }
