@@ -6,7 +6,7 @@
 
 namespace cuzk {
 
-CUZK_KERNEL(msm_pair_lists_g1_kernel, LIST_THREADS, 1, PairListsParams<Fp>) { write_pair_lists(p); }
+CUZK_KERNEL(msm_copy_singles_g1_kernel, FOLD_THREADS, 4, CopySinglesParams<Fp>) { copy_singles(p); }
 
 CUZK_KERNEL(msm_fold_bases_g1_kernel, FOLD_THREADS, 4, FoldBasesParams<Fp>) {
     fold_pairs<Fp>(p.operands, *p.pairs, p.scratch);

@@ -13,111 +13,29 @@
 
 namespace cuzk {
 
-constexpr u32 MAX_ROUNDS = 32;
-
-// === Lists of pairs ===
+// === Buckets of a single point ===
 
 template <class F>
-struct PairListsParams {
-    // Sorted: bucket, and index of the base with its sign.
-    const u32 *keys, *values;
-    // One more than the indices of a bucket's first and last entry.
-    const u32 *first, *last;
+struct CopySinglesParams {
     const Affine<F> *bases;
     Affine<F> *slots;
-    // Round 0: signed indices of two bases, and the slot of their sum.
-    u32 *first_left, *first_right, *first_out;
-    // Rounds from 1 on: slots, where round r begins at starts[r].
-    u32 *left, *right;
-    // Pairs of each round so far; zeroed by the caller.
-    u32 *counts;
-    u32 entries, buckets;
-    u32 starts[MAX_ROUNDS];
+    // Signed index of a base, and its slot.
+    const u32 *singles, *places;
+    const u32 *count;
 };
 
-constexpr u32 LIST_THREADS = 256;
-// Entries a thread: one atomic addition a round to each counter for 4096 entries.
-constexpr u32 LIST_ENTRIES = 16;
-
-// Writes the pairs of all rounds, and carries the middle point of every bucket of odd size over to
-// its slot. A thread speaks for the entry at a position: in each round it writes the pair that this
-// entry is the left one of, if it still is one. Work is by entries, not by buckets, so a bucket may
-// be of any size. Blocks take room in the lists in any order.
-// Grid: ceil(entries / 4096) blocks of 256 threads. Reads 8 bytes an entry, the bucket's range, and
-// the partner's value; writes 12 bytes a pair of round 0 and 8 a later one, and 96 (G2: 192) for a
-// middle point.
+// Carries the points over that have no partner in the first round: the middle one of every bucket of
+// odd size.
+// Grid: a thread a point that there may be, in blocks of FOLD_THREADS. Reads a base and 8 bytes, writes
+// a slot.
 template <class F>
-__device__ __forceinline__ void write_pair_lists(const PairListsParams<F> &p) {
-    __shared__ u32 totals[2];
-    __shared__ u32 block_start;
-    const u32 lane = threadIdx.x % WARP;
-    const u32 lanes_before = (1u << lane) - 1;
-    // Consecutive entries are consecutive lanes; a warp's are 512 in a row.
-    const u32 warp_first = (blockIdx.x * LIST_THREADS + threadIdx.x / WARP * WARP) * LIST_ENTRIES + lane;
-
-    // For each entry: its rank in the bucket, the bucket's points this round, its first place.
-    u32 rank[LIST_ENTRIES], size[LIST_ENTRIES], place[LIST_ENTRIES];
-#pragma unroll
-    for (u32 e = 0; e < LIST_ENTRIES; e++) {
-        const u32 i = warp_first + e * WARP;
-        rank[e] = size[e] = place[e] = 0;
-        const u32 key = i < p.entries ? p.keys[i] : p.buckets;
-        if (key >= p.buckets) continue;
-        const u32 start = p.first[key] - 1;
-        rank[e] = i - start;
-        size[e] = p.last[key] - start;
-        place[e] = (start + key) / 2;
-        if (size[e] % 2 == 1 && rank[e] == size[e] / 2) {
-            const u32 value = p.values[i];
-            Affine<F> point = p.bases[value & ~SIGN_OF_INDEX];
-            if (value & SIGN_OF_INDEX) point.y = -point.y;
-            p.slots[place[e] + rank[e]] = point;
-        }
-    }
-
-    if (threadIdx.x < 2) totals[threadIdx.x] = 0;
-    __syncthreads();
-    for (u32 round = 0; round < MAX_ROUNDS; round++) {
-        u32 warp_pairs = 0;
-#pragma unroll
-        for (u32 e = 0; e < LIST_ENTRIES; e++) {
-            warp_pairs += __popc(__ballot_sync(FULL_WARP, rank[e] < size[e] / 2));
-        }
-        u32 offset = 0;
-        if (lane == 0 && warp_pairs > 0) offset = atomicAdd(&totals[round % 2], warp_pairs);
-        offset = __shfl_sync(FULL_WARP, offset, 0);
-        __syncthreads();
-        const u32 block_pairs = totals[round % 2];
-        if (block_pairs == 0) return;
-        if (threadIdx.x == 0) {
-            block_start = atomicAdd(&p.counts[round], block_pairs);
-            totals[(round + 1) % 2] = 0;
-        }
-        __syncthreads();
-        offset += block_start;
-#pragma unroll
-        for (u32 e = 0; e < LIST_ENTRIES; e++) {
-            const bool active = rank[e] < size[e] / 2;
-            const u32 ballot = __ballot_sync(FULL_WARP, active);
-            const u32 half = size[e] - size[e] / 2;
-            if (active) {
-                const u32 at = offset + __popc(ballot & lanes_before);
-                if (round == 0) {
-                    const u32 i = warp_first + e * WARP;
-                    p.first_left[at] = p.values[i];
-                    p.first_right[at] = p.values[i + half];
-                    p.first_out[at] = place[e] + rank[e];
-                } else {
-                    p.left[p.starts[round] + at] = place[e] + rank[e];
-                    p.right[p.starts[round] + at] = place[e] + rank[e] + half;
-                }
-            }
-            offset += __popc(ballot);
-            size[e] = half;
-        }
-        // The next round's total is zeroed before anyone adds to it, and block_start read by all
-        // before it changes, by the two barriers of a round.
-    }
+__device__ __forceinline__ void copy_singles(const CopySinglesParams<F> &p) {
+    const u32 i = blockIdx.x * FOLD_THREADS + threadIdx.x;
+    if (i >= *p.count) return;
+    const u32 base = p.singles[i];
+    Affine<F> point = p.bases[base & ~SIGN_OF_INDEX];
+    if (base & SIGN_OF_INDEX) point.y = -point.y;
+    p.slots[p.places[i]] = point;
 }
 
 // === Operands of the folds ===
@@ -126,6 +44,7 @@ __device__ __forceinline__ void write_pair_lists(const PairListsParams<F> &p) {
 template <class F>
 struct BaseListOperands {
     static constexpr bool SIGNED = true;
+    static constexpr bool KEEPS_X = true;
     const Affine<F> *source;
     Affine<F> *result;
     const u32 *left, *right, *out;
@@ -137,6 +56,7 @@ struct BaseListOperands {
 template <class F>
 struct SlotListOperands {
     static constexpr bool SIGNED = false;
+    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     const u32 *left, *right;
@@ -157,6 +77,7 @@ struct Grid {
 template <class F>
 struct BucketOperands {
     static constexpr bool SIGNED = false;
+    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     // One more than the index of the bucket's first entry, 0 for an empty bucket.
@@ -190,6 +111,7 @@ struct BucketOperands {
 template <class F>
 struct GridOperands {
     static constexpr bool SIGNED = false;
+    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     Grid grid;
@@ -222,6 +144,7 @@ struct GridOperands {
 template <class F>
 struct SelectedOperands {
     static constexpr bool SIGNED = false;
+    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     const u32 *indices;
@@ -234,6 +157,7 @@ struct SelectedOperands {
 template <class F>
 struct HalfOperands {
     static constexpr bool SIGNED = false;
+    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     u32 half;

@@ -34,7 +34,7 @@ pub trait SumCurve: Copy + fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct KernelNames {
-    pub pair_lists: &'static str,
+    pub copy_singles: &'static str,
     pub fold_bases: &'static str,
     pub fold_slots: &'static str,
     pub fold_buckets: &'static str,
@@ -51,7 +51,7 @@ pub struct KernelNames {
 macro_rules! kernel_names {
     ($curve:literal) => {
         KernelNames {
-            pair_lists: concat!("msm_pair_lists_", $curve, "_kernel"),
+            copy_singles: concat!("msm_copy_singles_", $curve, "_kernel"),
             fold_bases: concat!("msm_fold_bases_", $curve, "_kernel"),
             fold_slots: concat!("msm_fold_slots_", $curve, "_kernel"),
             fold_buckets: concat!("msm_fold_buckets_", $curve, "_kernel"),

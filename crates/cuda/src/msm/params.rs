@@ -65,17 +65,28 @@ pub struct PairLists {
     pub values: u64,
     pub first: u64,
     pub last: u64,
-    pub bases: u64,
-    pub slots: u64,
     pub first_left: u64,
     pub first_right: u64,
     pub first_out: u64,
     pub left: u64,
     pub right: u64,
+    pub singles: u64,
+    pub places: u64,
     pub counts: u64,
     pub entries: u32,
     pub buckets: u32,
     pub starts: [u32; super::rounds::MAX_ROUNDS],
+}
+
+/// `CopySinglesParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CopySingles {
+    pub bases: u64,
+    pub slots: u64,
+    pub singles: u64,
+    pub places: u64,
+    pub count: u64,
 }
 
 /// `FoldScratch`, with its `Schedule`.
@@ -83,6 +94,7 @@ pub struct PairLists {
 #[derive(Clone, Copy)]
 pub struct FoldScratch {
     pub products: u64,
+    pub coordinates: u64,
     pub deferred: u64,
     pub chunks: u64,
     pub batch: u32,
@@ -240,6 +252,7 @@ params!(
     BucketRanges,
     Select,
     PairLists,
+    CopySingles,
     FoldBases,
     FoldSlots,
     FoldBuckets,

@@ -8,13 +8,13 @@ use crate::msm::full::{FullSumPlan, FullSumTerms, SUM_THREADS};
 use crate::msm::layout::Pass;
 use crate::msm::params;
 use crate::msm::profile::Profile;
-use crate::msm::rounds::{MAX_ROUNDS, list_starts, pairs_bound, rounds};
+use crate::msm::rounds::{FOLD_THREADS, MAX_ROUNDS, SINGLES, list_starts, pairs_bound, rounds};
 use crate::topic::Topic;
 
 /// Threads of a block of the kernels that work on scalars and on keys.
 const SCALAR_THREADS: u32 = 256;
 /// Entries of a block of the list kernel, `LIST_THREADS * LIST_ENTRIES`.
-const LIST_BLOCK_ENTRIES: u64 = 4096;
+const LIST_BLOCK_ENTRIES: u64 = 2048;
 const LIST_THREADS: u32 = 256;
 
 /// A sum, ready to run. Runs of one sum follow each other; different ones may overlap if their
@@ -31,6 +31,7 @@ struct Kernels {
     digits: Kernel,
     ranges: Kernel,
     pair_lists: Kernel,
+    copy_singles: Kernel,
     fold_bases: Kernel,
     fold_slots: Kernel,
     fold_buckets: Kernel,
@@ -45,7 +46,8 @@ impl Kernels {
         Ok(Kernels {
             digits: load("msm_digits_kernel")?,
             ranges: load("msm_bucket_ranges_kernel")?,
-            pair_lists: load(C::KERNELS.pair_lists)?,
+            pair_lists: load("msm_pair_lists_kernel")?,
+            copy_singles: load(C::KERNELS.copy_singles)?,
             fold_bases: load(C::KERNELS.fold_bases)?,
             fold_slots: load(C::KERNELS.fold_slots)?,
             fold_buckets: load(C::KERNELS.fold_buckets)?,
@@ -230,25 +232,38 @@ impl<C: SumCurve> FullSum<C> {
 
         let [first_left, first_right, first_out] = self.first_pairs(pass);
         let [left, right] = self.later_pairs(pass);
+        let half = self.buffers.singles.len() / 2;
+        let singles = self.buffers.singles.slice(0..half);
+        let places = self.buffers.singles.slice(half..2 * half);
         let params = params::PairLists {
             keys: params.keys,
             values: sorted.values.ptr(),
             first: params.first,
             last: params.last,
-            bases: bases.ptr(),
-            slots: self.buffers.points.ptr(),
             first_left,
             first_right,
             first_out,
             left,
             right,
+            singles: singles.ptr(),
+            places: places.ptr(),
             counts: counters.ptr(),
             entries,
             buckets: buckets as u32,
             starts: list_starts(pass.entries).0,
         };
         let blocks = pass.entries.div_ceil(LIST_BLOCK_ENTRIES) as u32;
-        stream.launch(&self.kernels.pair_lists, blocks, LIST_THREADS, 0, &params)
+        stream.launch(&self.kernels.pair_lists, blocks, LIST_THREADS, 0, &params)?;
+
+        let params = params::CopySingles {
+            bases: bases.ptr(),
+            slots: self.buffers.points.ptr(),
+            singles: singles.ptr(),
+            places: places.ptr(),
+            count: counters.slice(SINGLES..SINGLES + 1).ptr(),
+        };
+        let blocks = (half as u32).div_ceil(FOLD_THREADS);
+        stream.launch(&self.kernels.copy_singles, blocks, FOLD_THREADS, 0, &params)
     }
 
     /// Addresses of the three lists of the first round.
