@@ -6,7 +6,7 @@
 
 namespace cuzk {
 
-CUZK_KERNEL(msm_pair_lists_g2_kernel, LIST_THREADS, 1, PairListsParams<Fp2>) { write_pair_lists(p); }
+CUZK_KERNEL(msm_copy_singles_g2_kernel, FOLD_THREADS, 2, CopySinglesParams<Fp2>) { copy_singles(p); }
 
 CUZK_KERNEL(msm_fold_bases_g2_kernel, FOLD_THREADS, 2, FoldBasesParams<Fp2>) {
     fold_pairs<Fp2>(p.operands, *p.pairs, p.scratch);
@@ -32,6 +32,10 @@ CUZK_KERNEL(msm_sum_points_g2_kernel, SUM_THREADS, 1, SumPointsParams<Fp2>) { su
 
 CUZK_KERNEL(msm_multiples_g2_kernel, FOLD_THREADS, 2, MultiplesParams<Fp2>) {
     multiply_by_power_of_two(p);
+}
+
+CUZK_KERNEL(msm_reduce_points_g2_kernel, FOLD_THREADS, 2, ReducePointsParams<Fp2>) {
+    reduce_points(p);
 }
 
 }  // namespace cuzk

@@ -300,12 +300,12 @@ fn bit_sum(variables: usize, ones: &[bool], mask: Option<&[bool]>, same_points: 
     let mut expected = G1Projective::identity();
     let mut ranks = Vec::new();
     let mut point = FIRST_POINT;
-    for j in 0..variables {
+    for (j, one) in ones.iter().enumerate().take(variables) {
         if j % 64 == 0 {
             ranks.push((point - FIRST_POINT) as u32);
         }
         if present(j) {
-            if ones[j] {
+            if *one {
                 expected += points[point];
             }
             point += 1;
