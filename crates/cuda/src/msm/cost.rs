@@ -177,11 +177,9 @@ fn pass_ms<C: SumCurve>(pass: &Pass) -> f64 {
     let front = entries * (SORT_READ_MS + SORT_DIGIT_MS * key_bytes + LIST_MS)
         + buckets * 8.0 / BYTES_PER_MS;
 
-    // Points of a bucket are Poisson distributed.
     let mean = entries / buckets;
     let used_buckets = buckets * (1.0 - (-mean).exp());
-    let largest = mean + 6.0 * mean.sqrt() + 6.0;
-    let used_rounds = largest.log2().ceil();
+    let used_rounds = f64::from(pass.expected_rounds());
     let launches = f64::from(rounds(pass.entries)) + 8.0 + key_bytes;
     let folds = (entries - used_buckets) / C::ADDITIONS_PER_MS + used_rounds * C::ROUND_MS;
     let reduction =

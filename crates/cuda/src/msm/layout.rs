@@ -53,6 +53,13 @@ impl Pass {
         self.grid.blocks << self.grid.column_bits
     }
 
+    /// Rounds that uniform digits need: buckets are Poisson distributed, and none is larger than the
+    /// mean and six standard deviations, in effect.
+    pub fn expected_rounds(&self) -> u32 {
+        let mean = self.entries as f64 / f64::from(self.buckets());
+        (mean + 6.0 * mean.sqrt() + 6.0).log2().ceil() as u32
+    }
+
     /// Places for points that the fold of the buckets needs, that of infinity not included.
     pub fn slots(&self) -> u64 {
         (self.entries + u64::from(self.buckets())) / 2 + 1

@@ -317,7 +317,11 @@ impl<C: SumCurve> FullSum<C> {
                 scratch: fold.scratch(counter(MAX_ROUNDS + round)),
                 pairs: counter(round),
             };
-            fold.launch(stream, &self.kernels.fold_slots, &params)?;
+            if round < pass.expected_rounds() as usize {
+                fold.launch(stream, &self.kernels.fold_slots, &params)?;
+            } else {
+                fold.launch_thin(stream, &self.kernels.fold_slots, &params)?;
+            }
         }
         profile.end(stream, "later rounds")
     }
