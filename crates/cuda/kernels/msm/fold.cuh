@@ -36,8 +36,6 @@ struct Pair {
 // accesses are consecutive: part c of row k, lane l is at (k * PARTS + c) * 32 + l.
 struct FoldScratch {
     uint4 *products;
-    // Two x for each product; only for operands that keep them.
-    uint4 *coordinates;
     u32 *deferred;
     Schedule schedule;
 };
@@ -249,7 +247,7 @@ __device__ __forceinline__ void fold_deferred(const LanePairs<F, Operands> &lane
 // First pass: the product of the chunk's denominators, in Fp below 2 p.
 template <class F, class Operands>
 __device__ __forceinline__ F multiply_denominators(const LanePairs<F, Operands> &lane, u32 rows,
-                                                   uint4 *products, uint4 *coordinates, uint4 *staged) {
+                                                   uint4 *products, uint4 *staged) {
     auto prefetch = [&](const Pair &pair) {
         const uint4 *left = lane.left(pair), *right = lane.right(pair);
 #pragma unroll
@@ -273,10 +271,6 @@ __device__ __forceinline__ F multiply_denominators(const LanePairs<F, Operands> 
             next = lane.pair(min(row + 2, rows - 1));
         }
         store_parts(products + row * PARTS<F> * WARP, WARP, accumulated);
-        if constexpr (Operands::KEEPS_X) {
-            store_parts(coordinates + 2 * row * PARTS<F> * WARP, WARP, x1);
-            store_parts(coordinates + (2 * row + 1) * PARTS<F> * WARP, WARP, x2);
-        }
         if (lane.index(row) < lane.pairs && !is_exceptional(x1, x2)) {
             // 4 p * 2 p / R + p < 1.82 p.
             accumulated = product(accumulated, difference_factor(x2, x1));
@@ -288,21 +282,15 @@ __device__ __forceinline__ F multiply_denominators(const LanePairs<F, Operands> 
 // Second pass: the sums, given the inverse of the product. Returns how many pairs it has left over.
 template <class F, class Operands>
 __device__ __forceinline__ u32 finish_additions(const LanePairs<F, Operands> &lane, u32 rows,
-                                                const uint4 *products, const uint4 *coordinates,
-                                                u32 *deferred, uint4 *staged, F inverted) {
+                                                const uint4 *products, u32 *deferred, uint4 *staged,
+                                                F inverted) {
     auto prefetch = [&](const Pair &pair, u32 row) {
         const uint4 *left = lane.left(pair), *right = lane.right(pair);
         const uint4 *product = products + row * PARTS<F> * WARP;
-        const uint4 *kept = coordinates + 2 * row * PARTS<F> * WARP;
 #pragma unroll
         for (u32 c = 0; c < 2 * PARTS<F>; c++) {
-            if (Operands::KEEPS_X && c < PARTS<F>) {
-                copy_async<16>(staged + c * FOLD_THREADS, kept + c * WARP);
-                copy_async<16>(staged + (2 * PARTS<F> + c) * FOLD_THREADS, kept + (PARTS<F> + c) * WARP);
-            } else {
-                copy_async_cached(staged + c * FOLD_THREADS, left + c);
-                copy_async_cached(staged + (2 * PARTS<F> + c) * FOLD_THREADS, right + c);
-            }
+            copy_async_cached(staged + c * FOLD_THREADS, left + c);
+            copy_async_cached(staged + (2 * PARTS<F> + c) * FOLD_THREADS, right + c);
         }
 #pragma unroll
         for (u32 c = 0; c < PARTS<F>; c++) {
@@ -350,9 +338,7 @@ __device__ __forceinline__ u32 finish_additions(const LanePairs<F, Operands> &la
 }
 
 // result[out] = source[left] + source[right] for the pairs 0 ... pairs - 1 of `operands`, which has
-// the members `source`, `result`, `pair(i)`, `SIGNED` and `KEEPS_X`: whether the first pass writes both x
-// for the second one, which pays where points lie anywhere: an x is two sectors of 32 bytes there, a
-// whole point three, and gathers are limited by their number (39 G a second on the H200). No pair may read a place that another one
+// the members `source`, `result`, `pair(i)` and `SIGNED`. No pair may read a place that another one
 // writes. Points are affine, with coordinates below 2 p in Fp (below p where operands are
 // signed) and reduced in Fp2; infinity is (0, 0). So are the sums.
 //
@@ -366,10 +352,6 @@ __device__ __forceinline__ void fold_pairs(const Operands &operands, u32 pairs, 
     const u64 first_of_warp =
         u64(blockIdx.x * (FOLD_THREADS / WARP) + threadIdx.x / WARP) * scratch.schedule.batch * WARP + lane_index;
     uint4 *products = scratch.products + (first_of_warp - lane_index) * PARTS<F> + lane_index;
-    uint4 *coordinates = nullptr;
-    if constexpr (Operands::KEEPS_X) {
-        coordinates = scratch.coordinates + (first_of_warp - lane_index) * 2 * PARTS<F> + lane_index;
-    }
     u32 *deferred = scratch.deferred + first_of_warp;
     uint4 *staged = shared + threadIdx.x;
 
@@ -377,10 +359,10 @@ __device__ __forceinline__ void fold_pairs(const Operands &operands, u32 pairs, 
 #pragma unroll 1
     for (Chunk chunk = chunks.next(); chunk.rows > 0; chunk = chunks.next()) {
         const LanePairs<F, Operands> lane = {operands, pairs, chunk.first_row, lane_index};
-        const F product = multiply_denominators(lane, chunk.rows, products, coordinates, staged);
+        const F product = multiply_denominators(lane, chunk.rows, products, staged);
         const F inverted = inverse_call(reduced(product));
         const u32 left_over =
-            finish_additions(lane, chunk.rows, products, coordinates, deferred, staged, inverted);
+            finish_additions(lane, chunk.rows, products, deferred, staged, inverted);
         // Rare: the branch costs nothing when no lane takes it.
         if (left_over > 0) fold_deferred(lane, products, deferred, left_over);
         __syncwarp();

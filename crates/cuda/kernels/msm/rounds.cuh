@@ -44,7 +44,6 @@ __device__ __forceinline__ void copy_singles(const CopySinglesParams<F> &p) {
 template <class F>
 struct BaseListOperands {
     static constexpr bool SIGNED = true;
-    static constexpr bool KEEPS_X = true;
     const Affine<F> *source;
     Affine<F> *result;
     const u32 *left, *right, *out;
@@ -56,7 +55,6 @@ struct BaseListOperands {
 template <class F>
 struct SlotListOperands {
     static constexpr bool SIGNED = false;
-    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     const u32 *left, *right;
@@ -77,7 +75,6 @@ struct Grid {
 template <class F>
 struct BucketOperands {
     static constexpr bool SIGNED = false;
-    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     // One more than the index of the bucket's first entry, 0 for an empty bucket.
@@ -111,7 +108,6 @@ struct BucketOperands {
 template <class F>
 struct GridOperands {
     static constexpr bool SIGNED = false;
-    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     Grid grid;
@@ -144,7 +140,6 @@ struct GridOperands {
 template <class F>
 struct SelectedOperands {
     static constexpr bool SIGNED = false;
-    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     const u32 *indices;
@@ -157,7 +152,6 @@ struct SelectedOperands {
 template <class F>
 struct HalfOperands {
     static constexpr bool SIGNED = false;
-    static constexpr bool KEEPS_X = false;
     const Affine<F> *source;
     Affine<F> *result;
     u32 half;

@@ -83,14 +83,7 @@ impl<C: SumCurve> BitSumPlan<C> {
             counters: ledger.reserve(format!("{name}: counters"), COUNTERS, work),
             points: ledger.reserve(format!("{name}: points"), selected.div_ceil(2), work),
             sums: ledger.reserve(format!("{name}: partial sums"), sums, Lifetime::RESIDENT),
-            fold: FoldSlots::reserve::<C>(
-                name,
-                selected as u64 / 2,
-                false,
-                multiprocessors,
-                ledger,
-                work,
-            ),
+            fold: FoldSlots::reserve::<C>(name, selected as u64 / 2, multiprocessors, ledger, work),
             _curve: std::marker::PhantomData,
         }
     }

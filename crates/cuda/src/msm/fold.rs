@@ -11,17 +11,14 @@ use crate::error::Result;
 pub struct FoldSlots {
     grid: FoldGrid,
     products: Slot<[u32; 4]>,
-    coordinates: Slot<[u32; 4]>,
     deferred: Slot<u32>,
 }
 
 impl FoldSlots {
-    /// For rounds of up to `pairs` pairs. `keeps_x`: there is a kernel among them whose operands keep
-    /// their x from the first pass to the second, `KEEPS_X`.
+    /// For rounds of up to `pairs` pairs.
     pub fn reserve<C: SumCurve>(
         name: &str,
         pairs: u64,
-        keeps_x: bool,
         multiprocessors: u32,
         ledger: &mut Ledger,
         work: Lifetime,
@@ -32,11 +29,6 @@ impl FoldSlots {
         FoldSlots {
             grid,
             products: ledger.reserve(format!("{name}: products"), remembered * parts, work),
-            coordinates: ledger.reserve(
-                format!("{name}: coordinates"),
-                if keeps_x { 2 * remembered * parts } else { 0 },
-                work,
-            ),
             deferred: ledger.reserve(format!("{name}: exceptional pairs"), remembered, work),
         }
     }
@@ -48,7 +40,6 @@ impl FoldSlots {
             // Two points and a product for each thread, FOLD_SHARED_BYTES.
             shared_bytes: FOLD_THREADS * 5 * size_of::<C::Affine>() as u32 / 2,
             products: arena.get(self.products),
-            coordinates: arena.get(self.coordinates),
             deferred: arena.get(self.deferred),
         }
     }
@@ -60,7 +51,6 @@ pub struct Fold {
     grid: FoldGrid,
     shared_bytes: u32,
     products: DeviceSlice<[u32; 4]>,
-    coordinates: DeviceSlice<[u32; 4]>,
     deferred: DeviceSlice<u32>,
 }
 
@@ -69,7 +59,6 @@ impl Fold {
     pub fn scratch(&self, chunks: u64) -> FoldScratch {
         FoldScratch {
             products: self.products.ptr(),
-            coordinates: self.coordinates.ptr(),
             deferred: self.deferred.ptr(),
             chunks,
             batch: self.grid.batch,

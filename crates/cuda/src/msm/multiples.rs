@@ -31,14 +31,7 @@ impl<C: SumCurve> MultiplesPlan<C> {
         let work = work.into();
         MultiplesPlan {
             counters: ledger.reserve(format!("{name}: counters"), copies as usize, work),
-            fold: FoldSlots::reserve::<C>(
-                name,
-                points as u64,
-                false,
-                multiprocessors,
-                ledger,
-                work,
-            ),
+            fold: FoldSlots::reserve::<C>(name, points as u64, multiprocessors, ledger, work),
             _curve: PhantomData,
         }
     }

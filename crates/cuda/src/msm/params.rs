@@ -94,7 +94,6 @@ pub struct CopySingles {
 #[derive(Clone, Copy)]
 pub struct FoldScratch {
     pub products: u64,
-    pub coordinates: u64,
     pub deferred: u64,
     pub chunks: u64,
     pub batch: u32,

@@ -35,7 +35,7 @@ impl<C: SumCurve> ProgressionPlan<C> {
         ProgressionPlan {
             lists: [list("indices"), list("index of the step")],
             counters: ledger.reserve(format!("{name}: counters"), 2 * STEPS, work),
-            fold: FoldSlots::reserve::<C>(name, pairs as u64, true, multiprocessors, ledger, work),
+            fold: FoldSlots::reserve::<C>(name, pairs as u64, multiprocessors, ledger, work),
             _curve: std::marker::PhantomData,
         }
     }

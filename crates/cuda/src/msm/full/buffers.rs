@@ -123,7 +123,7 @@ impl<C: SumCurve> Slots<C> {
             lines: ledger.reserve(list("rows and columns"), buckets, work),
             line_sums: ledger.reserve(list("sums of rows and columns"), lines, work),
             sums: ledger.reserve(list("sums by bits"), sums, resident),
-            fold: FoldSlots::reserve::<C>(name, pairs, true, multiprocessors, ledger, work),
+            fold: FoldSlots::reserve::<C>(name, pairs, multiprocessors, ledger, work),
         }
     }
 }
