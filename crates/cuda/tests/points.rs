@@ -8,7 +8,7 @@ use blstrs::{G1Affine, G2Affine};
 use common::oracle::Group;
 use cuda::points::{DecodePlan, Decoder, DevicePoint, Fault};
 use cuda::{Device, DeviceSlice, Ledger, Lifetime};
-use groth16::key::{KeyPoint, PointFault};
+use groth16::key::PointFault;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -47,7 +47,7 @@ fn points_are_decoded_and_refused<P: DevicePoint + Group>() {
         stream.download(out, &mut found).unwrap();
         assert_eq!(found, points, "on {}", device.info().name);
 
-        for (what, spoil) in spoilers::<P>() {
+        for (what, spoil) in spoilers() {
             // A bad point in the last piece, then one more in the first: the first is reported.
             let mut bad = bytes.clone();
             for index in [LEN - 1, ROOM - 1] {
@@ -116,7 +116,7 @@ fn decoder<P: DevicePoint>(
 type Spoiler = (&'static str, fn(&mut [u8]));
 
 /// Every way in which a point can be bad, alone and together with others.
-fn spoilers<P: KeyPoint>() -> Vec<Spoiler> {
+fn spoilers() -> Vec<Spoiler> {
     vec![
         ("the compressed flag", |point| point[0] |= 0x80),
         ("the infinity flag", |point| point[0] |= 0x40),
@@ -125,7 +125,7 @@ fn spoilers<P: KeyPoint>() -> Vec<Spoiler> {
         ("infinity and sign", |point| point[0] |= 0x60),
         ("zeros", |point| point.fill(0)),
         ("the first coordinate p", |point| {
-            point[..48].copy_from_slice(&MODULUS)
+            point[..48].copy_from_slice(&MODULUS);
         }),
         ("the last coordinate p", |point| {
             let last = point.len() - 48;
