@@ -15,6 +15,7 @@ pub mod evaluate;
 mod fatbin;
 #[cfg(feature = "cuda")]
 mod images;
+pub mod measure;
 pub mod msm;
 pub mod ntt;
 pub mod points;

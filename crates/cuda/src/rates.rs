@@ -207,6 +207,19 @@ pub fn measure(device: &Device, runs: usize) -> Result<Vec<Rate>> {
     Ok(rates)
 }
 
+/// 32-bit multiplications a second of the whole device: what shares are counted by.
+///
+/// # Errors
+/// Of the device.
+pub fn multiplications_per_second(device: &Device, runs: usize) -> Result<f64> {
+    let stream = device.stream()?;
+    let chain = &CHAINS[0];
+    let kernel = device.kernel(Topic::Rates, chain.kernel)?;
+    let seconds = seconds(device, &stream, chain, &kernel, runs)?;
+    let operations = f64::from(chain.iterations) * f64::from(chain.operations);
+    Ok(f64::from(threads_of(device, chain)) * operations * chain.multiplications / seconds)
+}
+
 fn threads_of(device: &Device, chain: &Chain) -> u32 {
     device.info().multiprocessors * chain.blocks * chain.threads
 }

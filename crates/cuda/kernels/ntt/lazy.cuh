@@ -44,6 +44,13 @@ struct alignas(16) Factor {
 struct Lazy {
     u32 limb[8];
 
+    CUZK_FN static Lazy of(const Fr &x) {
+        Lazy value;
+#pragma unroll
+        for (int i = 0; i < 8; i++) value.limb[i] = x.limb[i];
+        return value;
+    }
+
     // The same element below r: 2^256 is less than 3 r.
     CUZK_FN Fr reduced() const {
         Fr value;
@@ -147,15 +154,17 @@ struct Product {
         mad_cc(odd[0], odd[1], factor[1], by, carry);
 #pragma unroll
         for (int k = 2; k < 8; k += 2) madc_cc(odd[k], odd[k + 1], factor[k + 1], by, carry);
-        add_even(even, odd, factor, by);
+        add_even(even, odd, factor, by, 0);
     }
 
-    CUZK_FN static void add_even(u32 (&even)[8], u32 (&odd)[8], const u32 (&factor)[8], u32 by) {
+    // Adds `above` to column 8 besides.
+    CUZK_FN static void add_even(u32 (&even)[8], u32 (&odd)[8], const u32 (&factor)[8], u32 by,
+                                 u32 above) {
         Carry carry;
         mad_cc(even[0], even[1], factor[0], by, carry);
 #pragma unroll
         for (int k = 2; k < 8; k += 2) madc_cc(even[k], even[k + 1], factor[k], by, carry);
-        odd[7] = addc(odd[7], 0, carry);
+        odd[7] = addc(odd[7], above, carry);
     }
 
     // Moves down by a column, the accumulators having changed names, and adds factor times `by`.
@@ -168,10 +177,8 @@ struct Product {
             odd[k + 1] = odd[k + 3];
             madc_cc(odd[k], odd[k + 1], factor[k + 1], by, carry);
         }
-        odd[6] = 0;
-        odd[7] = top;
-        madc_cc(odd[6], odd[7], factor[7], by, carry);
-        add_even(even, odd, factor, by);
+        mulc(odd[6], odd[7], factor[7], by, carry);
+        add_even(even, odd, factor, by, top);
     }
 
     // Adds the multiple of r that makes column 0 zero. r = 1 mod 2^32, so the multiple is the

@@ -23,18 +23,22 @@
 namespace cuzk {
 namespace ntt {
 
-// log2 of the table of roots that the levels within a tile take their factors from.
-constexpr u32 LEVEL_ROOT_BITS = 9;
+// Roots for the stages within a tile, in the direction of the transform. For each block size
+// M = 16, 32, ..., 512 the factors ω_M^(lk) of digit k < 8 and place l < M/8, in four planes of
+// quarters of 16 bytes: 64 places a digit and eight digits a plane, so that neighbouring places
+// are neighbours in memory and all offsets but l's are constants.
+constexpr u32 LEVEL_PLACES = 64;
+constexpr u32 LEVEL_PLANE = 8 * LEVEL_PLACES;
+constexpr u32 LEVEL_BITS_MIN = 4;
 
 struct PassParams {
     EighthRoots eighth;
     Fr *values;
     Multiples multiples;
-    const Factor *level_roots;   // ω_512^i, i < 512
+    const uint4 *level_roots;
     const Factor *coarse_roots;  // ω_2n^(i 2^fine_bits)
     const Factor *fine_roots;    // scale ω_2n^i, i < 2^fine_bits
     TileShape shape;
-    u32 tiles_partial;  // whether the vector is smaller than a tile
     u32 direction;      // 1 or -1: exponents are multiplied by it
     // The factor of column c and row k is ω_2n^(direction (2c + coset) k 2^weight_bits).
     u32 coset;
@@ -46,56 +50,75 @@ struct PassParams {
     u32 reduces;        // whether results are to be below r
 };
 
-// Calls step(u, factor) for the powers of ω_2n that the thread's elements are multiplied by; the
-// window lies at the lowest row bits, and rows are the digits k in bit-reversed order. Once for each
-// element, so nothing is gained by sharing between threads.
+// The powers of ω_2n that the thread's elements are multiplied by; the window lies at the lowest
+// row bits, and rows are the digits k in bit-reversed order. Each element has one of its own.
 struct Twiddles {
     u32 base;
-    u32 first_digit;
+    u32 first_exponent;
 
     CUZK_FN Twiddles(const PassParams &p, const Tile &tile, u32 window) {
         const u32 index = tile.index(window);
         const u32 column = tile.column(index) & ((1u << p.shape.matrix_column_bits()) - 1);
         base = ((2 * column + p.coset) << p.weight_bits) * p.direction;
         // Twice, as a shift by 32 would be none.
-        first_digit = __brev(tile.row(index)) >> 1 >> (31 - p.shape.levels);
+        first_exponent = base * (__brev(tile.row(index)) >> 1 >> (31 - p.shape.levels));
     }
 
-    CUZK_FN Sum multiply(const PassParams &p, u32 u, const Lazy &x) const {
-        const u32 digit = first_digit + (reverse3(u) << p.shape.levels >> 3);
-        const u32 exponent = base * digit & p.order_mask;
-        Lazy y = x;
-        if (p.has_fine) y = y * load(p.fine_roots, exponent & ((1u << p.fine_bits) - 1));
-        return ntt::multiply(y, load(p.coarse_roots, exponent >> p.fine_bits));
+    CUZK_FN u32 exponent(const PassParams &p, u32 u) const {
+        const u32 digit = reverse3(u) << p.shape.levels >> 3;
+        return (first_exponent + base * digit) & p.order_mask;
+    }
+
+    // The part that the coarse table has, which is all of it where `has_fine` is not set.
+    CUZK_FN Factor coarse(const PassParams &p, u32 u) const {
+        return load(p.coarse_roots, exponent(p, u) >> p.fine_bits);
+    }
+
+    CUZK_FN Factor fine(const PassParams &p, u32 u) const {
+        return load(p.fine_roots, exponent(p, u) & ((1u << p.fine_bits) - 1));
     }
 };
 
 // The factors between two stages of a tile: element with digit k times ω_M^(lk), where
-// M = 2^block_bits and l is the thread's place below the window. The digit of register u stands in
-// bit-reversed order in the lowest `levels` bits of u.
+// M = 2^block_bits and l is the thread's place below the window. The stages beside which they
+// stand have three levels; the digit of register u is u in bit-reversed order.
 struct LevelRoots {
-    u32 base;
+    const uint4 *first;
 
     CUZK_FN LevelRoots(const PassParams &p, const Tile &tile, u32 window, u32 block_bits)
-        : base((tile.row_below(window) << (LEVEL_ROOT_BITS - block_bits)) * p.direction) {}
+        : first(p.level_roots + (block_bits - LEVEL_BITS_MIN) * (4 * LEVEL_PLANE) +
+                tile.row_below(window)) {}
 
-    CUZK_FN Factor factor(const PassParams &p, u32 digit) const {
-        return load(p.level_roots, base * digit & ((1u << LEVEL_ROOT_BITS) - 1));
+    CUZK_FN Factor factor(u32 u) const {
+        const uint4 *quarters = first + reverse3(u) * LEVEL_PLACES;
+        return from_quarters(__ldg(quarters), __ldg(quarters + LEVEL_PLANE),
+                             __ldg(quarters + 2 * LEVEL_PLANE), __ldg(quarters + 3 * LEVEL_PLANE));
     }
 };
 
-CUZK_FN Lazy load_element(const PassParams &p, u32 position) {
-    if (p.tiles_partial && position >= p.shape.elements) return Lazy{{0, 0, 0, 0, 0, 0, 0, 0}};
-    return load(p.values, position);
+// The thread's elements; zero where a tile reaches past the end of the vector.
+CUZK_FN void load_elements(const PassParams &p, const Tile &tile, u32 window, Lazy (&x)[8]) {
+    const u32 position = tile.position(tile.index(window));
+#pragma unroll
+    for (u32 u = 0; u < 8; u++) {
+        const u32 at = position + tile.step(window, u);
+        x[u] = Lazy{{0, 0, 0, 0, 0, 0, 0, 0}};
+        if (at < p.shape.elements) x[u] = load(p.values, at);
+    }
 }
 
-CUZK_FN void store_element(const PassParams &p, u32 position, const Lazy &x) {
-    if (p.tiles_partial && position >= p.shape.elements) return;
-    if (p.reduces) {
-        store(p.values, position, x.reduced().limb);
-    } else {
-        store(p.values, position, x.limb);
+CUZK_FN void store_elements(const PassParams &p, const Tile &tile, u32 window, const Lazy (&x)[8]) {
+    const u32 position = tile.position(tile.index(window));
+#pragma unroll
+    for (u32 u = 0; u < 8; u++) {
+        const u32 at = position + tile.step(window, u);
+        if (at < p.shape.elements) store(p.values, at, x[u].limb);
     }
+}
+
+CUZK_FN void reduce_all(Lazy (&x)[8]) {
+#pragma unroll
+    for (u32 u = 0; u < 8; u++) x[u] = Lazy::of(x[u].reduced());
 }
 
 // One pass from natural to bit-reversed order, in place: the R rows of each column are transformed
@@ -114,9 +137,10 @@ CUZK_KERNEL(ntt_pass_natural_to_reversed, THREADS, 2, PassParams) {
     u32 levels = left < 3 ? left : 3;
     u32 window = p.shape.column_bits + left - levels;
     Sum x[8];
-    u32 position = tile.position(tile.index(window));
+    Lazy y[8];
+    load_elements(p, tile, window, y);
 #pragma unroll
-    for (u32 u = 0; u < 8; u++) x[u] = Sum::of(load_element(p, position + tile.step(window, u)));
+    for (u32 u = 0; u < 8; u++) x[u] = Sum::of(y[u]);
     while (true) {
         dft_natural_to_reversed(x, levels, p.eighth, p.multiples);
         if (left == levels) break;
@@ -124,10 +148,9 @@ CUZK_KERNEL(ntt_pass_natural_to_reversed, THREADS, 2, PassParams) {
         const u32 written = tile.index(window);
 #pragma unroll
         for (u32 u = 0; u < 8; u++) {
-            Lazy y = x[u].settled(p.multiples);
-            const u32 digit = reverse3(u) >> (3 - levels);
-            if (digit != 0) y = y * roots.factor(p, digit);
-            put(exchange, written | u << window, y);
+            Lazy settled = x[u].settled(p.multiples);
+            if (u != 0) settled = settled * roots.factor(u);
+            put(exchange, written | u << window, settled);
         }
         __syncthreads();
         left -= levels;
@@ -138,14 +161,19 @@ CUZK_KERNEL(ntt_pass_natural_to_reversed, THREADS, 2, PassParams) {
 #pragma unroll
         for (u32 u = 0; u < 8; u++) x[u] = Sum::of(take(exchange, read | u << window));
     }
-    const Twiddles twiddles(p, tile, window);
-    position = tile.position(tile.index(window));
 #pragma unroll
-    for (u32 u = 0; u < 8; u++) {
-        Lazy y = x[u].settled(p.multiples);
-        if (p.has_twiddles) y = below_2_256(twiddles.multiply(p, u, y));
-        store_element(p, position + tile.step(window, u), y);
+    for (u32 u = 0; u < 8; u++) y[u] = x[u].settled(p.multiples);
+    if (p.has_twiddles) {
+        const Twiddles twiddles(p, tile, window);
+        if (p.has_fine) {
+#pragma unroll
+            for (u32 u = 0; u < 8; u++) y[u] = y[u] * twiddles.fine(p, u);
+        }
+#pragma unroll
+        for (u32 u = 0; u < 8; u++) y[u] = y[u] * twiddles.coarse(p, u);
     }
+    if (p.reduces) reduce_all(y);
+    store_elements(p, tile, window, y);
 }
 
 // One pass from bit-reversed to natural order: the transpose of the above, step by step backwards.
@@ -158,12 +186,19 @@ CUZK_KERNEL(ntt_pass_reversed_to_natural, THREADS, 2, PassParams) {
     if (levels == 0 && p.shape.levels > 0) levels = 3;
     u32 done = levels;
     Sum x[8];
-    const Twiddles twiddles(p, tile, window);
-    u32 position = tile.position(tile.index(window));
+    Lazy y[8];
+    load_elements(p, tile, window, y);
+    if (p.has_twiddles) {
+        const Twiddles twiddles(p, tile, window);
+        if (p.has_fine) {
 #pragma unroll
-    for (u32 u = 0; u < 8; u++) {
-        const Lazy loaded = load_element(p, position + tile.step(window, u));
-        x[u] = p.has_twiddles ? twiddles.multiply(p, u, loaded) : Sum::of(loaded);
+            for (u32 u = 0; u < 8; u++) y[u] = y[u] * twiddles.fine(p, u);
+        }
+#pragma unroll
+        for (u32 u = 0; u < 8; u++) x[u] = multiply(y[u], twiddles.coarse(p, u));
+    } else {
+#pragma unroll
+        for (u32 u = 0; u < 8; u++) x[u] = Sum::of(y[u]);
     }
     while (true) {
         dft_reversed_to_natural(x, levels, p.eighth, p.multiples);
@@ -181,14 +216,13 @@ CUZK_KERNEL(ntt_pass_reversed_to_natural, THREADS, 2, PassParams) {
         x[0] = Sum::of(take(exchange, read));
 #pragma unroll
         for (u32 u = 1; u < 8; u++) {
-            x[u] = multiply(take(exchange, read | u << window), roots.factor(p, reverse3(u)));
+            x[u] = multiply(take(exchange, read | u << window), roots.factor(u));
         }
     }
-    position = tile.position(tile.index(window));
 #pragma unroll
-    for (u32 u = 0; u < 8; u++) {
-        store_element(p, position + tile.step(window, u), x[u].settled(p.multiples));
-    }
+    for (u32 u = 0; u < 8; u++) y[u] = x[u].settled(p.multiples);
+    if (p.reduces) reduce_all(y);
+    store_elements(p, tile, window, y);
 }
 
 }  // namespace ntt

@@ -107,11 +107,13 @@ CUZK_FN void store(Fr *values, u32 position, const u32 (&limb)[8]) {
     halves[1] = make_uint4(limb[4], limb[5], limb[6], limb[7]);
 }
 
+CUZK_FN Factor from_quarters(const uint4 &a, const uint4 &b, const uint4 &c, const uint4 &d) {
+    return Factor{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}, {c.x, c.y, c.z, c.w, d.x, d.y, d.z, d.w}};
+}
+
 CUZK_FN Factor load(const Factor *table, u32 index) {
     const uint4 *quarters = reinterpret_cast<const uint4 *>(table + index);
-    const uint4 a = __ldg(quarters), b = __ldg(quarters + 1);
-    const uint4 c = __ldg(quarters + 2), d = __ldg(quarters + 3);
-    return Factor{{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}, {c.x, c.y, c.z, c.w, d.x, d.y, d.z, d.w}};
+    return from_quarters(__ldg(quarters), __ldg(quarters + 1), __ldg(quarters + 2), __ldg(quarters + 3));
 }
 
 }  // namespace ntt

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use blstrs::Scalar;
 use ff::{Field, PrimeField};
+use groth16::fr::Limbs;
 
 use crate::device::Pod;
 
@@ -25,6 +26,16 @@ static HALF: LazyLock<Scalar> = LazyLock::new(|| {
         .expect("invariant: 2 is not 0 in Fr");
     inverse.pow_vartime([128])
 });
+
+impl Factor {
+    /// Its limbs, in four pieces.
+    pub fn quarters(&self) -> [[u64; 2]; 4] {
+        let words = |scalar: &Scalar| *Limbs::from(*scalar).words();
+        let [a, b, c, d] = words(&self.low);
+        let [e, f, g, h] = words(&self.high);
+        [[a, b], [c, d], [e, f], [g, h]]
+    }
+}
 
 impl From<Scalar> for Factor {
     fn from(w: Scalar) -> Self {

@@ -22,11 +22,14 @@
 //! their factors besides.
 
 mod factor;
+mod levels;
+mod measure;
 mod multiples;
 mod passes;
 mod quotient;
 mod transform;
 
 pub use factor::Factor;
+pub use measure::measure;
 pub use quotient::{Quotient, QuotientForm, QuotientPlan};
 pub use transform::{Direction, LOG_SIZE_MAX, Ntt, NttPlan, Scale, Transform};

@@ -29,6 +29,19 @@ impl Pass {
     }
 }
 
+impl Pass {
+    /// Products with a factor that it does for an element, without those between passes: seven
+    /// of eight elements between two stages of three levels, four in a transform of 8 and one
+    /// in a transform of 4.
+    pub fn products_per_element(&self) -> f64 {
+        let stages = self.levels.div_ceil(3);
+        let between = f64::from(stages.saturating_sub(1)) * 7.0 / 8.0;
+        let of_eight = f64::from(self.levels / 3) * 4.0 / 8.0;
+        let of_four = if self.levels % 3 == 2 { 1.0 / 4.0 } else { 0.0 };
+        between + of_eight + of_four
+    }
+}
+
 /// The passes from natural to bit-reversed order, of nearly equal depth, longest blocks first; the
 /// other way goes through them backwards. A transform of one element has one pass without levels.
 pub fn plan(log_size: u32) -> Vec<Pass> {

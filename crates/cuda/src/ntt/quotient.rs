@@ -145,6 +145,26 @@ impl Quotient {
         }
     }
 
+    /// The transforms that it is made of.
+    pub fn ntt(&self) -> &Ntt {
+        &self.ntt
+    }
+
+    /// How many elements are multiplied by a factor.
+    pub fn factor_products(&self) -> f64 {
+        let products = |transform| self.ntt.factor_products(transform);
+        let coset = products(Transform::evaluate(Coset));
+        let vectors = 2.0 * (products(Transform::interpolate(Subgroup, PER_SIZE)) + coset);
+        match self.form {
+            QuotientForm::Monomial => {
+                vectors
+                    + products(Transform::interpolate(Subgroup, CANONICAL))
+                    + products(Transform::interpolate(Coset, CANONICAL))
+            }
+            QuotientForm::Prepared => vectors,
+        }
+    }
+
     fn monomial(
         &self,
         stream: &Stream,

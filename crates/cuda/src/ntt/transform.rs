@@ -7,15 +7,13 @@ use groth16::ntt::EvaluationSet;
 use crate::device::{Arena, Device, DeviceSlice, Kernel, Ledger, Lifetime, Params, Slot, Stream};
 use crate::error::Result;
 use crate::ntt::factor::{Factor, inverse_of_size, powers, root_of_order};
+use crate::ntt::levels::{LEVEL_QUARTERS, Quarter, level_roots};
 use crate::ntt::multiples::{self, MULTIPLES};
 use crate::ntt::passes::{self, Pass, TILE_BITS};
 use crate::topic::Topic;
 
 /// log₂ of the largest size: exponents of a root of order 2n are 32-bit numbers.
 pub const LOG_SIZE_MAX: u32 = 31;
-
-/// log₂ of the table that the levels within a tile take their factors from.
-const LEVEL_ROOT_BITS: u32 = 9;
 
 /// log₂ of the longest table of roots that all passes share: 2^19 factors are 32 MiB, which
 /// stay in the second-level cache, and hold all that the second pass of three needs, so that it
@@ -36,6 +34,17 @@ pub enum Direction {
     /// Values in natural order become n times the coefficients, in bit-reversed order. The
     /// factor is for a [`Scale`] to undo.
     Interpolate,
+}
+
+impl Direction {
+    /// ω of order 2^`log`, or its inverse.
+    fn root_of_order(self, log: u32) -> Scalar {
+        let root = root_of_order(log);
+        match self {
+            Direction::Evaluate => root,
+            Direction::Interpolate => root.pow_vartime([(1 << log) - 1]),
+        }
+    }
 }
 
 /// One of the factors that a plan was made with; 0 is 1.
@@ -95,7 +104,7 @@ pub struct NttPlan {
     /// Powers of ω_2n are products of an entry of the coarse and one of the fine table.
     fine_bits: u32,
     scales: Vec<Scalar>,
-    level_roots: Slot<Factor>,
+    level_roots: Slot<Quarter>,
     multiples: Slot<[u64; 4]>,
     coarse: Slot<Factor>,
     /// One table for each scale.
@@ -127,8 +136,12 @@ impl NttPlan {
         let coarse_bits = coarse_bits.min(log_size + 1);
         let fine_bits = log_size + 1 - coarse_bits;
         let multiples = ledger.reserve("ntt: multiples of r", MULTIPLES, Lifetime::RESIDENT);
+        let level_roots = ledger.reserve(
+            "ntt: roots of levels",
+            2 * LEVEL_QUARTERS,
+            Lifetime::RESIDENT,
+        );
         let mut resident = |name, len| ledger.reserve(name, len, Lifetime::RESIDENT);
-        let level_roots = resident("ntt: roots of levels", 1 << LEVEL_ROOT_BITS);
         let coarse = resident("ntt: coarse roots", 1 << coarse_bits);
         let fine = resident("ntt: fine roots", (1 + scales.len()) << fine_bits);
         let seeds =
@@ -173,12 +186,10 @@ impl NttPlan {
             reversed_to_natural: device.kernel(Topic::Ntt, "ntt_pass_reversed_to_natural")?,
         };
         stream.upload(ntt.multiples, &multiples::table())?;
-        let level_roots = powers(
-            Scalar::ONE,
-            root_of_order(LEVEL_ROOT_BITS),
-            ntt.level_roots.len(),
-        );
-        stream.upload(ntt.level_roots, &factors(&level_roots))?;
+        for direction in [Direction::Evaluate, Direction::Interpolate] {
+            let table = level_roots(|order| direction.root_of_order(order));
+            stream.upload(ntt.level_roots(direction), &table)?;
+        }
         let root = root_of_order(self.log_size + 1);
         let fine: Vec<Scalar> = self
             .scales
@@ -249,7 +260,6 @@ struct PassParams {
     block_bits: u32,
     levels: u32,
     column_bits: u32,
-    tiles_partial: u32,
     direction: u32,
     coset: u32,
     weight_bits: u32,
@@ -263,6 +273,16 @@ struct PassParams {
 // SAFETY: laid out as the C++ struct: `Factor` has the same alignment there.
 unsafe impl Params for PassParams {}
 
+/// The factors of a pass's matrices.
+struct Twiddles {
+    /// Whether there are any.
+    any: bool,
+    /// Whether they have a part in a fine table.
+    fine: bool,
+    /// Which.
+    fine_table: usize,
+}
+
 /// Transforms of one size on one device.
 #[derive(Debug)]
 pub struct Ntt {
@@ -271,7 +291,7 @@ pub struct Ntt {
     /// For each scale whether it is not 1.
     scaled: Vec<bool>,
     passes: Vec<Pass>,
-    level_roots: DeviceSlice<Factor>,
+    level_roots: DeviceSlice<Quarter>,
     multiples: DeviceSlice<[u64; 4]>,
     coarse: DeviceSlice<Factor>,
     fine: DeviceSlice<Factor>,
@@ -314,6 +334,42 @@ impl Ntt {
         Ok(())
     }
 
+    /// How many elements are multiplied by a factor in a transform.
+    pub fn factor_products(&self, transform: Transform) -> f64 {
+        let per_element = |index: usize| {
+            let flags = self.twiddles(transform, index);
+            let twiddles = u32::from(flags.any) + u32::from(flags.fine);
+            self.passes[index].products_per_element() + f64::from(twiddles)
+        };
+        let all: f64 = (0..self.passes.len()).map(per_element).sum();
+        all * (1u64 << self.log_size) as f64
+    }
+
+    /// Which factors pass `index` multiplies its matrices by.
+    fn twiddles(&self, transform: Transform, index: usize) -> Twiddles {
+        let pass = self.passes[index];
+        let Scale(scale) = transform.scale;
+        let coset = transform.points == EvaluationSet::Coset;
+        // The scale goes into the pass with the longest blocks.
+        let scaled = index == 0 && self.scaled[scale];
+        let any = pass.column_bits() > 0 || coset || scaled;
+        // Without a coset exponents are even.
+        let exponent_bits = self.log_size - pass.block_bits + u32::from(!coset);
+        Twiddles {
+            any,
+            fine: any && (scaled || exponent_bits < self.fine_bits),
+            fine_table: if scaled { scale } else { 0 },
+        }
+    }
+
+    /// The table of one direction.
+    fn level_roots(&self, direction: Direction) -> DeviceSlice<Quarter> {
+        match direction {
+            Direction::Evaluate => self.level_roots.slice(0..LEVEL_QUARTERS),
+            Direction::Interpolate => self.level_roots.slice(LEVEL_QUARTERS..2 * LEVEL_QUARTERS),
+        }
+    }
+
     /// The parameters of pass `index`, counted from the one with the longest blocks.
     fn params(
         &self,
@@ -322,17 +378,16 @@ impl Ntt {
         index: usize,
     ) -> PassParams {
         let pass = self.passes[index];
-        let Scale(scale) = transform.scale;
-        let coset = transform.points == EvaluationSet::Coset;
-        // The scale goes into the pass with the longest blocks.
-        let scaled = index == 0 && self.scaled[scale];
-        let fine_table = if scaled { scale } else { 0 };
-        let weight_bits = self.log_size - pass.block_bits;
+        let Twiddles {
+            any,
+            fine,
+            fine_table,
+        } = self.twiddles(transform, index);
         PassParams {
             eighth: eighth_roots(transform.direction),
             values: values.ptr(),
             multiples: self.multiples.ptr(),
-            level_roots: self.level_roots.ptr(),
+            level_roots: self.level_roots(transform.direction).ptr(),
             coarse_roots: self.coarse.ptr(),
             fine_roots: self
                 .fine
@@ -342,18 +397,16 @@ impl Ntt {
             block_bits: pass.block_bits,
             levels: pass.levels,
             column_bits: pass.tile_column_bits(),
-            tiles_partial: (self.log_size < TILE_BITS).into(),
             direction: match transform.direction {
                 Direction::Evaluate => 1,
                 Direction::Interpolate => u32::MAX,
             },
-            coset: coset.into(),
-            weight_bits,
+            coset: (transform.points == EvaluationSet::Coset).into(),
+            weight_bits: self.log_size - pass.block_bits,
             fine_bits: self.fine_bits,
             order_mask: u32::MAX >> (31 - self.log_size),
-            has_twiddles: (pass.column_bits() > 0 || coset || scaled).into(),
-            // Without a coset exponents are even.
-            has_fine: (scaled || weight_bits + u32::from(!coset) < self.fine_bits).into(),
+            has_twiddles: any.into(),
+            has_fine: fine.into(),
             reduces: 0,
         }
     }
@@ -361,10 +414,7 @@ impl Ntt {
 
 /// `EighthRoots` of `kernels/ntt/dft.cuh` for the ω_8 of a direction: ω², (ω − ω³)/2, (ω + ω³)/2.
 fn eighth_roots(direction: Direction) -> [Factor; 3] {
-    let root = match direction {
-        Direction::Evaluate => root_of_order(3),
-        Direction::Interpolate => -root_of_order(3).cube(),
-    };
+    let root = direction.root_of_order(3);
     let half = inverse_of_size(1);
     let (square, cube) = (root.square(), root.cube());
     [square, (root - cube) * half, (root + cube) * half].map(Factor::from)
