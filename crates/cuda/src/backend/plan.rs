@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use blstrs::Scalar;
 use r1cs::{Bitmap, CompiledCircuit};
 
-use super::search::{Found, PerSum, Search, Sizes, Sums};
+use super::search::{Found, PIECES_MAX, PerSum, Search, Sizes, Sums};
 use super::sum::SumSize;
 use crate::device::{Ledger, LedgerEntry, Lifetime, Phase, Slot};
 use crate::error::CudaError;
@@ -34,6 +34,7 @@ pub struct ProofPlan {
     pub(super) resident: Ledger,
     pub(super) unit: Ledger,
     pub(super) units: usize,
+    pieces: usize,
     pub(super) fixed: Fixed,
     pub(super) sums: Sums,
     choices: PerSum<Choice>,
@@ -84,13 +85,16 @@ impl ProofPlan {
         };
         let Found {
             units,
+            pieces,
             ways,
             choices,
         } = search.run()?;
-        let sums = Sums::new(&sizes, &ways, target, &mut resident, &mut unit);
+        let both = (&ways, pieces);
+        let sums = Sums::new(&sizes, both, target, &mut resident, &mut unit);
         Ok(ProofPlan {
             choices,
             units,
+            pieces,
             resident,
             unit,
             fixed,
@@ -121,6 +125,11 @@ impl ProofPlan {
     /// Proofs under way at a time.
     pub fn units(&self) -> usize {
         self.units
+    }
+
+    /// Pieces that the terms of each sum are cut into, to spare memory.
+    pub fn pieces(&self) -> usize {
+        self.pieces
     }
 
     /// Bytes in all: what the arena takes.
@@ -267,13 +276,22 @@ impl TailPlan {
         TailPlan {
             points: resident.reserve(
                 format!("query {name}: tail points"),
-                if indexed { plan.terms() } else { 0 },
+                if indexed { padded(plan.terms()) } else { 0 },
                 Lifetime::RESIDENT,
             ),
-            scalars: unit.reserve(format!("{name}: tail scalars"), plan.terms(), lifetime),
+            scalars: unit.reserve(
+                format!("{name}: tail scalars"),
+                padded(plan.terms()),
+                lifetime,
+            ),
             query: plan,
         }
     }
+}
+
+/// Room for terms that fill up the last piece of a sum.
+fn padded(terms: usize) -> usize {
+    terms + PIECES_MAX
 }
 
 /// Bits among the aux variables that are present; `None`: all are.

@@ -13,6 +13,13 @@ const UNITS: usize = 2;
 /// Logarithms of the bytes of work memory that are tried for the sums.
 const WORK_LOGS: std::ops::Range<u32> = 16..40;
 
+/// Numbers of pieces that are tried for the terms of the sums, one after the other in the same
+/// memory. Each costs the reduction of its own buckets.
+const PIECES: [usize; 5] = [1, 4, 16, 64, PIECES_MAX];
+
+/// The most pieces of a sum's terms.
+pub const PIECES_MAX: usize = 256;
+
 /// One for each of the five sums.
 pub struct PerSum<T> {
     pub h: T,
@@ -52,10 +59,11 @@ impl<T> PerSum<T> {
 }
 
 impl Sizes {
-    /// The choice for each sum. `base_bytes` gets a sum's size and the bytes of its points.
+    /// The choice for each sum. `base_bytes` gets a sum's number and the bytes of its points.
     fn choose(
         &self,
         target: PlanTarget,
+        pieces: usize,
         work_bytes: u64,
         base_bytes: impl Fn(usize, u64) -> u64,
     ) -> PerSum<Choice> {
@@ -63,7 +71,7 @@ impl Sizes {
         let mut limits = |size: &SumSize, point: usize| {
             sum += 1;
             FullSumLimits {
-                base_bytes: base_bytes(sum - 1, (size.points * point) as u64),
+                base_bytes: base_bytes(sum - 1, (size.piece_points(pieces) * point) as u64),
                 work_bytes,
             }
         };
@@ -73,11 +81,11 @@ impl Sizes {
             size_of::<<G2 as SumCurve>::Affine>(),
         );
         PerSum {
-            h: self.h.choose::<G1>(limits(&self.h, g1), n),
-            l: self.l.choose::<G1>(limits(&self.l, g1), n),
-            a: self.a.choose::<G1>(limits(&self.a, g1), n),
-            b_g1: self.b_g1.choose::<G1>(limits(&self.b_g1, g1), n),
-            b_g2: self.b_g2.choose::<G2>(limits(&self.b_g2, g2), n),
+            h: self.h.choose::<G1>(pieces, limits(&self.h, g1), n),
+            l: self.l.choose::<G1>(pieces, limits(&self.l, g1), n),
+            a: self.a.choose::<G1>(pieces, limits(&self.a, g1), n),
+            b_g1: self.b_g1.choose::<G1>(pieces, limits(&self.b_g1, g1), n),
+            b_g2: self.b_g2.choose::<G2>(pieces, limits(&self.b_g2, g2), n),
         }
     }
 }
@@ -94,18 +102,18 @@ pub struct Sums {
 impl Sums {
     pub fn new(
         sizes: &Sizes,
-        ways: &Ways,
+        (ways, pieces): (&Ways, usize),
         target: PlanTarget,
         resident: &mut Ledger,
         unit: &mut Ledger,
     ) -> Self {
         let n = target.multiprocessors;
         Sums {
-            h: SumPlan::new(&sizes.h, &ways.h, n, resident, unit),
-            l: SumPlan::new(&sizes.l, &ways.l, n, resident, unit),
-            a: SumPlan::new(&sizes.a, &ways.a, n, resident, unit),
-            b_g1: SumPlan::new(&sizes.b_g1, &ways.b_g1, n, resident, unit),
-            b_g2: SumPlan::new(&sizes.b_g2, &ways.b_g2, n, resident, unit),
+            h: SumPlan::new(&sizes.h, (&ways.h, pieces), n, resident, unit),
+            l: SumPlan::new(&sizes.l, (&ways.l, pieces), n, resident, unit),
+            a: SumPlan::new(&sizes.a, (&ways.a, pieces), n, resident, unit),
+            b_g1: SumPlan::new(&sizes.b_g1, (&ways.b_g1, pieces), n, resident, unit),
+            b_g2: SumPlan::new(&sizes.b_g2, (&ways.b_g2, pieces), n, resident, unit),
         }
     }
 
@@ -149,31 +157,39 @@ pub struct Search<'a> {
 pub struct Found {
     /// Proofs under way at a time.
     pub units: usize,
+    /// Pieces of the sums' terms.
+    pub pieces: usize,
     pub ways: Ways,
     /// The same, beside what else there was with the memory that each sum gets.
     pub choices: PerSum<Choice>,
 }
 
 impl Search<'_> {
-    /// Tries several units, then one whose sums have ever less work memory.
+    /// Tries several units, then one whose sums have ever less work memory, then sums in pieces.
     /// What is left over then goes to copies of the bases.
     ///
     /// # Errors
     /// `DoesNotFit` with the least memory that would do.
     pub fn run(&self) -> Result<Found> {
         let vram = self.target.vram_bytes;
-        if self.bytes(UNITS, &self.one_copy(vram)) <= vram {
+        if self.bytes(UNITS, (&self.one_copy(1, vram), 1)) <= vram {
             return Ok(self.with_copies(UNITS, vram));
         }
         // The same steps whatever the limit, so that the least memory of all is enough.
         let mut least = u64::MAX;
-        for shift in WORK_LOGS.rev().chain([0]) {
-            let work_bytes = (1u64 << shift) - 1;
-            let needed = self.bytes(1, &self.one_copy(work_bytes));
-            if needed <= vram {
-                return Ok(self.with_copies(1, work_bytes));
+        for pieces in PIECES {
+            for shift in WORK_LOGS.rev().chain([0]) {
+                let work_bytes = (1u64 << shift) - 1;
+                let ways = self.one_copy(pieces, work_bytes);
+                let needed = self.bytes(1, (&ways, pieces));
+                if needed <= vram && pieces == 1 {
+                    return Ok(self.with_copies(1, work_bytes));
+                }
+                if needed <= vram {
+                    return Ok(self.in_pieces(pieces, work_bytes, ways));
+                }
+                least = least.min(needed);
             }
-            least = least.min(needed);
         }
         Err(CudaError::DoesNotFit {
             what: self.resident.name().to_owned(),
@@ -183,17 +199,28 @@ impl Search<'_> {
         })
     }
 
+    /// A plan whose sums go over their terms in pieces.
+    fn in_pieces(&self, pieces: usize, work_bytes: u64, ways: Ways) -> Found {
+        let choose = |_, points| points;
+        Found {
+            units: 1,
+            pieces,
+            choices: self.sizes.choose(self.target, pieces, work_bytes, choose),
+            ways,
+        }
+    }
+
     /// The fastest way of each sum with one copy of the bases; the smallest, if none does with
     /// `work_bytes`.
-    fn one_copy(&self, work_bytes: u64) -> Ways {
+    fn one_copy(&self, pieces: usize, work_bytes: u64) -> Ways {
         let choices = self
             .sizes
-            .choose(self.target, work_bytes, |_, points| points);
+            .choose(self.target, pieces, work_bytes, |_, points| points);
         choices.map(|choice| choice.chosen)
     }
 
     /// Bytes of the whole plan.
-    fn bytes(&self, units: usize, ways: &Ways) -> u64 {
+    fn bytes(&self, units: usize, ways: (&Ways, usize)) -> u64 {
         let [mut resident, mut unit] = [self.resident.clone(), self.unit.clone()];
         let sums = Sums::new(self.sizes, ways, self.target, &mut resident, &mut unit);
         resident.peak_bytes() + units as u64 * unit.peak_bytes().max(sums.load_bytes())
@@ -203,14 +230,15 @@ impl Search<'_> {
     /// for a byte, of those that fit.
     fn with_copies(&self, units: usize, work_bytes: u64) -> Found {
         let vram = self.target.vram_bytes;
-        let all = self.sizes.choose(self.target, work_bytes, |_, _| vram);
-        let mut ways = self.one_copy(work_bytes);
+        let all = self.sizes.choose(self.target, 1, work_bytes, |_, _| vram);
+        let mut ways = self.one_copy(1, work_bytes);
         while self.take_best_step(units, work_bytes, &all, &mut ways) {}
         let bases: Vec<u64> = ways.as_array().iter().map(|way| way.base_bytes).collect();
         let given = |sum: usize, _| bases[sum];
         Found {
             units,
-            choices: self.sizes.choose(self.target, work_bytes, given),
+            pieces: 1,
+            choices: self.sizes.choose(self.target, 1, work_bytes, given),
             ways,
         }
     }
@@ -235,7 +263,7 @@ impl Search<'_> {
         steps.sort_by(|x, y| y.0.total_cmp(&x.0));
         for (_, sum, way) in steps {
             let before = std::mem::replace(ways.at(sum), way.clone());
-            if self.bytes(units, ways) <= self.target.vram_bytes {
+            if self.bytes(units, (ways, 1)) <= self.target.vram_bytes {
                 return true;
             }
             *ways.at(sum) = before;

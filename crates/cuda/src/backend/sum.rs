@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::key::decoding_bytes;
-use crate::device::{Arena, Device, DeviceSlice, Ledger, Phase, Slot, Stream};
+use crate::device::{Arena, Device, DeviceSlice, Ledger, Lifetime, Phase, Slot, Stream};
 use crate::error::Result;
 use crate::msm::{
     BitSelection, BitSum, BitSumPlan, Candidate, Choice, FullSum, FullSumLimits, FullSumPlan,
-    FullSumTerms, MultiplesPlan, SumCurve,
+    FullSumTerms, MultiplesPlan, SumCurve, TermIndices,
 };
 use crate::points::DevicePoint;
 
@@ -28,9 +28,50 @@ pub struct SumSize {
 }
 
 impl SumSize {
-    /// The fastest way for each number of copies of the bases that `limits` allow.
-    pub fn choose<C: SumCurve>(&self, limits: FullSumLimits, multiprocessors: u32) -> Choice {
-        Choice::new::<C>(self.terms, self.points, limits, multiprocessors)
+    /// The fastest way for each number of copies of the bases that `limits` allow, for one of
+    /// `pieces` of the terms.
+    pub fn choose<C: SumCurve>(
+        &self,
+        pieces: usize,
+        limits: FullSumLimits,
+        multiprocessors: u32,
+    ) -> Choice {
+        let (terms, points) = (self.piece_terms(pieces), self.piece_points(pieces));
+        Choice::new::<C>(terms, points, limits, multiprocessors)
+    }
+
+    /// Bases that a piece reaches to.
+    pub fn piece_points(&self, pieces: usize) -> usize {
+        if self.is_indexed() {
+            self.points
+        } else {
+            self.piece_terms(pieces)
+        }
+    }
+
+    /// Whether the terms' points are given by their indices; otherwise all points are terms.
+    fn is_indexed(&self) -> bool {
+        self.terms != self.points
+    }
+
+    /// Terms of each of `pieces`, the last of which may be padded.
+    fn piece_terms(&self, pieces: usize) -> usize {
+        self.terms.div_ceil(pieces)
+    }
+
+    /// Pieces that have terms.
+    fn pieces(&self, pieces: usize) -> usize {
+        self.terms.div_ceil(self.piece_terms(pieces).max(1)).max(1)
+    }
+
+    /// Bases, with those that the last piece is padded with.
+    fn padded_points(&self, pieces: usize) -> usize {
+        if self.is_indexed() {
+            self.points
+        } else {
+            self.points
+                .max(self.pieces(pieces) * self.piece_terms(pieces))
+        }
     }
 }
 
@@ -39,8 +80,12 @@ pub struct SumPlan<C: SumCurve> {
     size: SumSize,
     candidate: Candidate,
     multiprocessors: u32,
+    /// The terms are summed in so many pieces, one after the other in the same memory.
+    pieces: usize,
     bases: Slot<C::Affine>,
     full: FullSumPlan<C>,
+    /// Partial sums of each piece, if there are several.
+    results: Slot<[C::Affine; 2]>,
     bits: BitSumPlan<C>,
 }
 
@@ -48,18 +93,32 @@ impl<C: SumCurve> SumPlan<C> {
     /// Names the bases in `resident` and the rest in `unit`.
     pub fn new(
         size: &SumSize,
-        candidate: &Candidate,
+        (candidate, pieces): (&Candidate, usize),
         multiprocessors: u32,
         resident: &mut Ledger,
         unit: &mut Ledger,
     ) -> Self {
         let shape = candidate.shape.clone();
         let copies = shape.windows.copies() as usize;
+        assert!(
+            pieces == 1 || copies == 1,
+            "pieces have one copy of the bases"
+        );
         let name = size.name;
-        let lifetime = crate::Lifetime::RESIDENT;
-        let bases = resident.reserve(format!("key: {name}"), copies * size.points, lifetime);
+        let lifetime = Lifetime::RESIDENT;
+        let points = copies * size.padded_points(pieces);
+        let bases = resident.reserve(format!("key: {name}"), points, lifetime);
+        let pieces = size.pieces(pieces);
+        let full = FullSumPlan::new(name, shape, multiprocessors, unit, size.phase);
+        let kept = if pieces > 1 {
+            pieces * full.sums_len()
+        } else {
+            0
+        };
         SumPlan {
-            full: FullSumPlan::new(name, shape, multiprocessors, unit, size.phase),
+            pieces,
+            results: unit.reserve(format!("{name}: sums of pieces"), kept, lifetime),
+            full,
             bits: BitSumPlan::new(
                 &format!("{name} bits"),
                 size.variables,
@@ -86,8 +145,17 @@ impl<C: SumCurve> SumPlan<C> {
 
     /// Loads kernels and tables for one unit.
     pub fn bind(&self, device: &Device, resident: &Arena, unit: &Arena) -> Result<Sum<C>> {
+        let bases = self.bases(resident);
+        if bases.len() > self.size.points && self.pieces > 1 {
+            // Infinity in the places that pad the last piece.
+            let stream = device.stream()?;
+            stream.zero(bases.slice(self.size.points..bases.len()))?;
+            stream.synchronize()?;
+        }
         Ok(Sum {
-            bases: self.bases(resident),
+            bases,
+            pieces: self.pieces,
+            results: unit.get(self.results),
             points: self.size.points,
             full: self.full.bind(device, unit)?,
             bits: self.bits.bind(device, unit)?,
@@ -134,13 +202,18 @@ impl<C: SumCurve> SumPlan<C> {
 
     /// The sum, from what [`Sum::partial_sums`] have downloaded.
     pub fn combine(&self, full: &[[C::Affine; 2]], bits: &[[C::Affine; 2]]) -> C::Projective {
-        self.full.combine(full) + BitSumPlan::<C>::combine(bits)
+        let pieces = full.chunks(self.full.sums_len().max(1));
+        pieces.fold(BitSumPlan::<C>::combine(bits), |sum, piece| {
+            sum + self.full.combine(piece)
+        })
     }
 }
 
 /// A sum of one unit, ready to run.
 pub struct Sum<C: SumCurve> {
     bases: DeviceSlice<C::Affine>,
+    pieces: usize,
+    results: DeviceSlice<[C::Affine; 2]>,
     points: usize,
     full: FullSum<C>,
     bits: BitSum<C>,
@@ -153,19 +226,49 @@ pub struct PartialSums<C: SumCurve> {
 }
 
 impl<C: SumCurve> Sum<C> {
-    /// Queues the sum of the terms with scalars.
+    /// Queues the sum of the terms with scalars. Scalars and indices are padded up to whole pieces,
+    /// with zeros.
     pub fn run_full(
         &self,
         stream: &Stream,
         scalars: DeviceSlice<[u32; 8]>,
-        indices: Option<crate::msm::TermIndices>,
+        indices: Option<TermIndices>,
     ) -> Result<()> {
-        let terms = FullSumTerms {
-            bases: self.bases,
-            scalars,
-            indices,
-        };
-        self.full.run(stream, &terms)
+        if self.pieces == 1 {
+            let terms = FullSumTerms {
+                bases: self.bases,
+                scalars,
+                indices,
+            };
+            return self.full.run(stream, &terms);
+        }
+        let terms = self.full.plan().shape().terms;
+        let sums = self.full.sums();
+        for piece in 0..self.pieces {
+            let range = piece * terms..(piece + 1) * terms;
+            let terms = match indices {
+                None => FullSumTerms {
+                    bases: self.bases.slice(range.clone()),
+                    scalars: scalars.slice(range),
+                    indices: None,
+                },
+                Some(TermIndices {
+                    points,
+                    scalars: of,
+                }) => FullSumTerms {
+                    bases: self.bases,
+                    scalars,
+                    indices: Some(TermIndices {
+                        points: points.slice(range.clone()),
+                        scalars: of.slice(range),
+                    }),
+                },
+            };
+            self.full.run(stream, &terms)?;
+            let kept = piece * sums.len()..(piece + 1) * sums.len();
+            stream.copy(self.results.slice(kept), sums)?;
+        }
+        Ok(())
     }
 
     /// Queues the sum of the points that the bits select.
@@ -180,8 +283,13 @@ impl<C: SumCurve> Sum<C> {
             let mut sums = vec![[C::Affine::default(); 2]; from.len()];
             stream.download(from, &mut sums).map(|()| sums)
         };
+        let full = if self.pieces > 1 {
+            self.results
+        } else {
+            self.full.sums()
+        };
         Ok(PartialSums {
-            full: download(self.full.sums())?,
+            full: download(full)?,
             bits: download(self.bits.sums())?,
         })
     }

@@ -45,7 +45,9 @@ impl Shared {
             let indices = if points.is_empty() {
                 None
             } else {
-                query.points(&stream, &witness, points)?;
+                let terms = query.terms();
+                query.points(&stream, &witness, points.slice(0..terms))?;
+                stream.zero(points.slice(terms..points.len()))?;
                 Some(TermIndices {
                     points,
                     scalars: identity.slice(0..points.len()),
@@ -253,8 +255,10 @@ impl Unit {
     }
 
     fn scalars(&self, tail: &Tail, scalars: DeviceSlice<[u32; 8]>) -> Result<()> {
-        tail.query
-            .scalars(&self.stream, &self.witness, scalars.cast())
+        let (stream, terms) = (&self.stream, tail.query.terms());
+        stream.zero(scalars.slice(terms..scalars.len()))?;
+        let scalars = scalars.slice(0..terms).cast();
+        tail.query.scalars(stream, &self.witness, scalars)
     }
 
     fn query<C: crate::msm::SumCurve>(

@@ -35,6 +35,7 @@ pub fn run(
         resident_bytes: plan.resident_bytes(),
         unit_bytes: plan.unit_bytes(),
         units: plan.units(),
+        pieces: plan.pieces(),
         resident: plan
             .resident_entries()
             .iter()
@@ -100,6 +101,7 @@ struct Document {
     resident_bytes: u64,
     unit_bytes: u64,
     units: usize,
+    pieces: usize,
     resident: Vec<BufferDocument>,
     unit: Vec<BufferDocument>,
     phases: Vec<PhaseDocument>,
@@ -174,6 +176,13 @@ impl Document {
                 },
             ),
             ("stays", table::bytes(self.resident_bytes)),
+            (
+                "sums",
+                match self.pieces {
+                    1 => "all terms at once".to_owned(),
+                    pieces => format!("terms in up to {pieces} pieces, to spare memory"),
+                },
+            ),
             (
                 "a proof",
                 format!(

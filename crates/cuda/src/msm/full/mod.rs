@@ -152,6 +152,11 @@ impl<C: SumCurve> FullSumPlan<C> {
         &self.shape
     }
 
+    /// Number of partial sums of a run.
+    pub fn sums_len(&self) -> usize {
+        self.slots.sums.len()
+    }
+
     /// Loads the kernels and uploads the tables.
     ///
     /// # Errors
