@@ -193,6 +193,8 @@ pub enum BenchCommand {
     /// Compute every stage of a request's proofs on the CPU and on a GPU, and
     /// compare them
     Compare(BenchCompareArgs),
+    /// Time the GPU's kernels by themselves, beside the most that its multipliers can do
+    Kernels(BenchKernelsArgs),
     /// The measuring process of `witness`
     #[command(hide = true)]
     MeasureWitness {
@@ -235,6 +237,21 @@ pub struct BenchCompareArgs {
     /// The most GPU memory to use, such as 16GiB (default: what is free)
     #[arg(long, value_name = "SIZE")]
     pub vram: Option<Size>,
+}
+
+/// Arguments of `cuzk bench kernels`.
+#[derive(Debug, Args)]
+pub struct BenchKernelsArgs {
+    /// Sizes, as powers of two
+    #[arg(long, value_name = "LOG2", value_delimiter = ',', default_value = "20,22,24,26,27",
+          value_parser = clap::value_parser!(u32).range(0..=28))]
+    pub sizes: Vec<u32>,
+    /// Runs that count, after two that do not
+    #[arg(long, default_value_t = 15, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub runs: u16,
+    /// Which GPU, as the driver counts them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub gpu: usize,
 }
 
 /// `cuzk circuit …`.

@@ -1,0 +1,99 @@
+//! `cuzk bench kernels`: times of the GPU's kernels by themselves.
+
+use cuda::Device;
+use cuda::measure::{self, Measurement, Measuring};
+use serde::Serialize;
+
+use crate::Context;
+use crate::cli::BenchKernelsArgs;
+use crate::failure::Failure;
+use crate::table::{self, Align, Table};
+
+/// Runs the command.
+///
+/// # Errors
+/// A GPU that is not there or fails.
+pub fn run(context: &Context, args: &BenchKernelsArgs) -> Result<(), Failure> {
+    let device = Device::open(args.gpu)?;
+    let measuring = Measuring {
+        log_sizes: args.sizes.clone(),
+        runs: args.runs.into(),
+    };
+    let line = context.progress.stage("kernels", 0);
+    let peak = measure::peak(&device)?;
+    let measured = measure::measure(&device, &measuring)?;
+    drop(line);
+    let document = Document {
+        schema: "cuzk.bench-kernels/1",
+        device: device.info().name.clone(),
+        uuid: device.info().uuid.clone(),
+        runs: measuring.runs,
+        multiplications_per_second: peak,
+        kernels: measured.iter().map(|row| Row::new(row, peak)).collect(),
+    };
+    context.output.show(&document, &document.text())
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    device: String,
+    uuid: String,
+    runs: usize,
+    multiplications_per_second: f64,
+    kernels: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    log_size: u32,
+    median_ms: f64,
+    least_ms: f64,
+    share_of_peak: f64,
+}
+
+impl Row {
+    fn new(measured: &Measurement, peak: f64) -> Self {
+        Self {
+            name: measured.name,
+            log_size: measured.log_size,
+            median_ms: measured.median_ms,
+            least_ms: measured.least_ms,
+            share_of_peak: measured.share(peak),
+        }
+    }
+}
+
+impl Document {
+    fn text(&self) -> String {
+        let mut table = Table::new(&[
+            ("kernel", Align::Left),
+            ("size", Align::Left),
+            ("median ms", Align::Right),
+            ("least ms", Align::Right),
+            ("of peak", Align::Right),
+        ]);
+        for row in &self.kernels {
+            table.row([
+                row.name.to_owned(),
+                format!("2^{}", row.log_size),
+                format!("{:.3}", row.median_ms),
+                format!("{:.3}", row.least_ms),
+                format!("{:.1} %", 100.0 * row.share_of_peak),
+            ]);
+        }
+        let head = table::pairs(&[
+            ("device", format!("{} {}", self.device, self.uuid)),
+            ("runs", self.runs.to_string()),
+            (
+                "peak",
+                format!(
+                    "{:.3e} 32-bit multiplications a second, measured",
+                    self.multiplications_per_second
+                ),
+            ),
+        ]);
+        format!("{head}\n{}", table.render())
+    }
+}
