@@ -209,8 +209,6 @@ impl<'a> Sector<'a> {
             let (computed, leaf) = (computed.into(), leaf.into());
             return Err(("column.rows", Fault::ColumnHash { computed, leaf }));
         }
-        verify_number("node", proof.column.index.into(), node.into())
-            .map_err(|fault| ("column.index", fault))?;
         let tree = &self.tree_c;
         include_poseidon(
             tree,
@@ -220,7 +218,9 @@ impl<'a> Sector<'a> {
             role,
             writer,
         )
-        .map_err(|fault| ("inclusion_proof", fault))
+        .map_err(|fault| ("inclusion_proof", fault))?;
+        verify_number("node", proof.column.index.into(), node.into())
+            .map_err(|fault| ("column.index", fault))
     }
 
     /// The challenged node's label on every layer. The parents' columns have the right length.
