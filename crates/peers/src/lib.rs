@@ -2,11 +2,13 @@
 //!
 //! The binary `peers` is a thin shell over these modules; the whole-proof tests run the same code.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod compare;
 pub mod exact;
 pub mod fixtures;
+#[cfg(feature = "gpu")]
+pub mod gpu;
 pub mod kernels;
 pub mod keys;
 pub mod measure;

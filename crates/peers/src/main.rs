@@ -90,6 +90,22 @@ enum Task {
         /// Runs per kernel and side; the median counts.
         #[arg(long, default_value_t = 5)]
         runs: usize,
+        /// Compare on the first GPU, with the crate sppark; the sizes are those of sums in G1.
+        #[cfg(feature = "gpu")]
+        #[arg(long)]
+        gpu: bool,
+        /// Binary logarithms of the sizes of transforms on the GPU.
+        #[cfg(feature = "gpu")]
+        #[arg(long, value_delimiter = ',', default_value = "20,22,24,26,27")]
+        ntt_sizes: Vec<u32>,
+        /// Binary logarithms of the sizes of sums in G2 on the GPU.
+        #[cfg(feature = "gpu")]
+        #[arg(long, value_delimiter = ',', default_value = "20,22")]
+        g2_sizes: Vec<u32>,
+        /// Binary logarithms of the sizes of sums of selected points on the GPU.
+        #[cfg(feature = "gpu")]
+        #[arg(long, value_delimiter = ',', default_value = "24,26")]
+        bit_sizes: Vec<u32>,
         /// Print one JSON line.
         #[arg(long)]
         json: bool,
@@ -173,10 +189,29 @@ fn main() -> Result<()> {
             instances,
             full_size,
         } => exact(circuits, instances, full_size),
+        #[cfg(feature = "gpu")]
+        Task::Kernels {
+            log_sizes,
+            runs,
+            gpu: true,
+            ntt_sizes,
+            g2_sizes,
+            bit_sizes,
+            json,
+        } => {
+            let sizes = peers::gpu::Sizes {
+                g1: log_sizes,
+                g2: g2_sizes,
+                bits: bit_sizes,
+                ntt: ntt_sizes,
+            };
+            peers::gpu::measure(&sizes, runs)?.print(json)
+        }
         Task::Kernels {
             log_sizes,
             runs,
             json,
+            ..
         } => kernels::measure(&log_sizes, runs)?.print(json),
         Task::Verify {
             sizes,
