@@ -8,6 +8,7 @@
 mod dual;
 mod key;
 mod plan;
+mod pool;
 mod sample;
 mod search;
 mod self_test;
@@ -17,7 +18,7 @@ mod tests;
 mod unit;
 
 use std::error::Error;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use groth16::key::{FileStamp, KeyError, ProvingKey};
 use groth16::progress::Progress;
@@ -28,6 +29,7 @@ use crate::device::{Arena, Device, Ledger};
 use crate::error::{CudaError, Result};
 use crate::fatbin::Target;
 use crate::topic::Topic;
+use pool::Pool;
 use unit::{Shared, Stages, Unit};
 
 pub use dual::{DualRunError, dual_run};
@@ -156,10 +158,8 @@ impl GpuBackend {
         witness: &PackedWitness,
     ) -> std::result::Result<Stages, BackendFailure> {
         let loaded = self.load(circuit, key)?;
-        let mut unit = loaded.take();
-        let stages = unit.stages(&loaded.plan, &loaded.shared, witness);
-        loaded.give_back(unit);
-        Ok(stages?)
+        let mut unit = loaded.units.take();
+        Ok(unit.stages(&loaded.plan, &loaded.shared, witness)?)
     }
 
     fn prove(
@@ -245,9 +245,7 @@ struct Loaded {
     identity: Identity,
     plan: ProofPlan,
     shared: Shared,
-    /// Units that are not in use.
-    free: Mutex<Vec<Unit>>,
-    returned: Condvar,
+    units: Pool<Unit>,
     /// Free memory before the arena was taken.
     free_before: u64,
     /// Everything above lies in it.
@@ -285,8 +283,7 @@ impl Loaded {
             identity,
             plan,
             shared,
-            free: Mutex::new(units),
-            returned: Condvar::new(),
+            units: Pool::new(units),
             free_before,
             _arena: arena,
         })
@@ -297,30 +294,8 @@ impl Loaded {
         &self,
         witness: &PackedWitness,
     ) -> std::result::Result<(GroupSums, PhaseTimes), BackendFailure> {
-        let mut unit = self.take();
-        let result = unit.prove(&self.plan, &self.shared, witness);
-        self.give_back(unit);
-        Ok(result?)
-    }
-
-    fn give_back(&self, unit: Unit) {
-        lock(&self.free).push(unit);
-        self.returned.notify_one();
-    }
-
-    fn take(&self) -> Unit {
-        let mut free = lock(&self.free);
-        loop {
-            match free.pop() {
-                Some(unit) => return unit,
-                None => {
-                    free = self
-                        .returned
-                        .wait(free)
-                        .unwrap_or_else(PoisonError::into_inner);
-                }
-            }
-        }
+        let mut unit = self.units.take();
+        Ok(unit.prove(&self.plan, &self.shared, witness)?)
     }
 }
 
