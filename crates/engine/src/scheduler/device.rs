@@ -1,0 +1,144 @@
+//! Devices and leases as the scheduler sees them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use filecoin::CircuitId;
+use store::{JobId, UnitKey};
+
+use super::config::Millis;
+use super::event::{DeviceId, DeviceSpec, Incarnation, LeaseId};
+use super::job::Class;
+
+/// What a device's process is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeviceState {
+    /// No process; one is started at `until`.
+    Waiting { until: Millis },
+    /// The process was started and has until `limit` to become ready.
+    Starting { limit: Millis },
+    /// It takes units.
+    Ready,
+    /// It was told to end and has until `limit` to do so.
+    Stopping { limit: Millis },
+    /// It was told to end and has not. Its memory stays counted; a new process is not started.
+    Stuck,
+    /// No process, and none is started.
+    Off,
+}
+
+/// A device.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) id: DeviceId,
+    pub(super) circuits: BTreeSet<CircuitId>,
+    pub(super) look_ahead: usize,
+    pub(super) state: DeviceState,
+    pub(super) incarnation: Incarnation,
+    /// Why it gets no units, if so.
+    pub(super) quarantine: Option<String>,
+    /// The unit on the device.
+    pub(super) running: Option<LeaseId>,
+    /// Units being prepared, next first. Those told to be discarded are not in here.
+    pub(super) prepared: Vec<LeaseId>,
+    /// Prepared units that were told to be dropped and are not yet.
+    pub(super) discarding: usize,
+    /// Circuits whose key it has.
+    pub(super) loaded: BTreeSet<CircuitId>,
+    /// Last sign of life.
+    pub(super) heard: Millis,
+    /// Different units that failed since the last success.
+    pub(super) failed_units: BTreeSet<(JobId, u32)>,
+    /// Losses since the last success: the exponent of the waiting time.
+    pub(super) losses: u32,
+    /// Units taken, those of the lane not counted.
+    pub(super) taken: u64,
+    /// When (in units taken) each class last had a turn of the guard.
+    pub(super) guarded: BTreeMap<Class, u64>,
+}
+
+impl Device {
+    pub(super) fn new(spec: &DeviceSpec, now: Millis) -> Self {
+        Self {
+            id: spec.id,
+            circuits: spec.circuits.iter().copied().collect(),
+            look_ahead: spec.look_ahead,
+            state: DeviceState::Waiting { until: now },
+            incarnation: 0,
+            quarantine: None,
+            running: None,
+            prepared: Vec::new(),
+            discarding: 0,
+            loaded: BTreeSet::new(),
+            heard: now,
+            failed_units: BTreeSet::new(),
+            losses: 0,
+            taken: 0,
+            guarded: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it may take units, now or after a restart.
+    pub(super) fn is_usable(&self) -> bool {
+        self.quarantine.is_none() && !matches!(self.state, DeviceState::Stuck | DeviceState::Off)
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.quarantine.is_none() && self.state == DeviceState::Ready
+    }
+
+    pub(super) fn serves(&self, circuit: CircuitId) -> bool {
+        self.circuits.contains(&circuit)
+    }
+
+    /// The time at which something must be done about it.
+    pub(super) fn wake(&self, heartbeat_ms: Millis) -> Option<Millis> {
+        match self.state {
+            DeviceState::Waiting { until } => Some(until),
+            DeviceState::Starting { limit } | DeviceState::Stopping { limit } => Some(limit),
+            DeviceState::Ready => Some(self.heard.saturating_add(heartbeat_ms)),
+            DeviceState::Stuck | DeviceState::Off => None,
+        }
+    }
+}
+
+/// What is done under a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeasePhase {
+    /// Decoding and witness, while the device is busy with another unit.
+    Prepared,
+    /// The device proves it; until then at the latest.
+    Running { limit: Millis },
+    /// The device was told to drop it; until then at the latest.
+    Discarding { limit: Millis },
+    /// The proof is being checked; until then at the latest.
+    Judging { limit: Millis },
+}
+
+/// A unit on a device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lease {
+    pub(super) device: DeviceId,
+    pub(super) unit: UnitKey,
+    pub(super) circuit: CircuitId,
+    pub(super) lane: bool,
+    /// Host memory held, bytes.
+    pub(super) bytes: u64,
+    pub(super) phase: LeasePhase,
+    /// Nobody wants the result: the job has ended or the unit was given to another device.
+    pub(super) orphan: bool,
+    /// When the device began.
+    pub(super) started: Millis,
+    /// Device time charged to the client, until the time used is known.
+    pub(super) charged: Option<Millis>,
+}
+
+impl Lease {
+    pub(super) fn wake(&self) -> Option<Millis> {
+        match self.phase {
+            LeasePhase::Prepared => None,
+            LeasePhase::Running { limit }
+            | LeasePhase::Discarding { limit }
+            | LeasePhase::Judging { limit } => Some(limit),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The life of devices: start, heartbeat, loss, restart with growing pauses, quarantine.
+
+use filecoin::CircuitId;
+use store::UnitKey;
+
+use super::Scheduler;
+use super::config::Millis;
+use super::device::{Device, DeviceState, LeasePhase};
+use super::event::{Action, DeviceId, DeviceSpec, Incarnation, LeaseId};
+
+/// The waiting time doubles at most so often.
+const MAX_DOUBLINGS: u32 = 16;
+
+impl Scheduler {
+    pub(super) fn add_device(&mut self, spec: &DeviceSpec) {
+        let now = self.now;
+        self.devices
+            .entry(spec.id)
+            .or_insert_with(|| Device::new(spec, now));
+    }
+
+    /// The device, if this is its present process.
+    fn process(&mut self, id: DeviceId, incarnation: Incarnation) -> Option<&mut Device> {
+        self.devices
+            .get_mut(&id)
+            .filter(|device| device.incarnation == incarnation)
+    }
+
+    pub(super) fn device_ready(&mut self, id: DeviceId, incarnation: Incarnation) {
+        let now = self.now;
+        let Some(device) = self.process(id, incarnation) else {
+            return;
+        };
+        if let DeviceState::Starting { .. } = device.state {
+            device.state = DeviceState::Ready;
+            device.heard = now;
+        }
+    }
+
+    pub(super) fn heartbeat(&mut self, id: DeviceId, incarnation: Incarnation) {
+        let now = self.now;
+        if let Some(device) = self.process(id, incarnation) {
+            device.heard = now;
+        }
+    }
+
+    pub(super) fn key_loaded(&mut self, id: DeviceId, circuit: CircuitId, loaded: bool) {
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        if loaded {
+            device.loaded.insert(circuit);
+        } else {
+            device.loaded.remove(&circuit);
+        }
+    }
+
+    /// The process is gone, and what it held with it.
+    pub(super) fn device_stopped(
+        &mut self,
+        id: DeviceId,
+        incarnation: Incarnation,
+        cause: &str,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(device) = self.process(id, incarnation) else {
+            return;
+        };
+        let expected = match device.state {
+            DeviceState::Waiting { .. } | DeviceState::Off => return,
+            DeviceState::Stopping { .. } | DeviceState::Stuck => true,
+            DeviceState::Starting { .. } | DeviceState::Ready => false,
+        };
+        // From here on there is nobody to be told to stop.
+        device.state = DeviceState::Waiting { until: Millis::MAX };
+        if !expected {
+            self.lose_units(id, cause, out);
+        }
+        self.drop_leases(id);
+        let (first, largest) = self.config.restart_ms;
+        let now = self.now;
+        let device = self.devices.get_mut(&id).expect("invariant: found above");
+        device.losses = device.losses.saturating_add(1);
+        let doublings = (device.losses - 1).min(MAX_DOUBLINGS);
+        let pause = first.saturating_mul(1 << doublings).min(largest);
+        device.state = match device.quarantine {
+            Some(_) => DeviceState::Off,
+            None => DeviceState::Waiting { until: now + pause },
+        };
+        device.loaded.clear();
+    }
+
+    /// Tells a device to end. Its units go back at once; their memory stays counted until the
+    /// process is gone.
+    pub(super) fn stop_device(&mut self, id: DeviceId, cause: &str, out: &mut Vec<Action>) {
+        let limit = self.now + self.config.stop_limit_ms;
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        if !matches!(
+            device.state,
+            DeviceState::Ready | DeviceState::Starting { .. }
+        ) {
+            return;
+        }
+        device.state = DeviceState::Stopping { limit };
+        let incarnation = device.incarnation;
+        out.push(Action::StopDevice {
+            device: id,
+            incarnation,
+            cause: cause.to_owned(),
+        });
+        self.lose_units(id, cause, out);
+    }
+
+    /// What a device was at work on goes back into the queue. Only the running unit counts as
+    /// tried: the prepared ones had no part in the device's end.
+    fn lose_units(&mut self, id: DeviceId, cause: &str, out: &mut Vec<Action>) {
+        let device = &self.devices[&id];
+        let (running, prepared) = (device.running, device.prepared.clone());
+        for lease in prepared {
+            self.discard(lease, true, out);
+        }
+        let Some(id) = running else { return };
+        let lease = self
+            .leases
+            .get_mut(&id)
+            .expect("invariant: what runs is leased");
+        let was_orphan = std::mem::replace(&mut lease.orphan, true);
+        let before = *lease;
+        lease.charged = None;
+        let lease = before;
+        self.uncharge(&lease, self.time_used(&lease));
+        if !was_orphan {
+            let cause = format!("{}: {cause}", lease.device);
+            self.retry(id, &lease, &cause, out);
+        }
+        self.blame(lease.device, lease.unit, cause, out);
+    }
+
+    /// Forgets the leases of a process that is gone. A proof it has handed over is still checked.
+    fn drop_leases(&mut self, id: DeviceId) {
+        let of_process = |lease: &super::device::Lease| {
+            lease.device == id && !matches!(lease.phase, LeasePhase::Judging { .. })
+        };
+        let leases: Vec<LeaseId> = self
+            .leases
+            .iter()
+            .filter(|(_, l)| of_process(l))
+            .map(|(&id, _)| id)
+            .collect();
+        for lease in leases {
+            self.let_go(lease);
+            self.leases.remove(&lease);
+        }
+        let device = self
+            .devices
+            .get_mut(&id)
+            .expect("invariant: callers name a known device");
+        device.running = None;
+        device.prepared.clear();
+        device.discarding = 0;
+    }
+
+    /// Counts a failure against a device.
+    pub(super) fn blame(
+        &mut self,
+        id: DeviceId,
+        unit: UnitKey,
+        cause: &str,
+        out: &mut Vec<Action>,
+    ) {
+        let limit = self.config.quarantine_after;
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        device.failed_units.insert((unit.job, unit.index));
+        if device.failed_units.len() >= limit {
+            let cause = format!("{limit} different units failed in a row, last: {cause}");
+            self.quarantine(id, &cause, out);
+        }
+    }
+
+    /// Gives a device no more units.
+    pub(super) fn quarantine(&mut self, id: DeviceId, cause: &str, out: &mut Vec<Action>) {
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        if device.quarantine.is_some() {
+            return;
+        }
+        device.quarantine = Some(cause.to_owned());
+        if let DeviceState::Waiting { .. } = device.state {
+            device.state = DeviceState::Off;
+        }
+        out.push(Action::Quarantined {
+            device: id,
+            cause: cause.to_owned(),
+        });
+        self.stop_device(id, cause, out);
+    }
+
+    /// Lifts a quarantine: the device is started anew.
+    pub(super) fn release_device(&mut self, id: DeviceId) {
+        let now = self.now;
+        let Some(device) = self.devices.get_mut(&id) else {
+            return;
+        };
+        if device.quarantine.take().is_none() {
+            return;
+        }
+        device.failed_units.clear();
+        device.losses = 0;
+        if device.state == DeviceState::Off {
+            device.state = DeviceState::Waiting { until: now };
+        }
+    }
+}

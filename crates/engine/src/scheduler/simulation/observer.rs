@@ -1,0 +1,216 @@
+//! Keeps its own books from the actions alone, and checks the promises against them.
+
+use std::collections::BTreeMap;
+
+use filecoin::ProofKind;
+use store::{JobId, UnitKey};
+
+use super::{BUDGET, LANE, Simulation};
+use crate::scheduler::job::{self, Class};
+use crate::scheduler::{
+    Admitted, DeviceId, DeviceStatus, Event, LeaseId, Millis, Outcome, Reply, Submission, Ticket,
+    Write,
+};
+
+/// The observer's own books, kept from actions alone.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    /// Accepted attempts that have not ended.
+    pub(super) open: BTreeMap<JobId, (Submission, Millis)>,
+    pub(super) ended: u64,
+    pub(super) accepted: u64,
+    pub(super) refused: BTreeMap<&'static str, u64>,
+    pub(super) outcomes: BTreeMap<String, u64>,
+    /// Live leases: unit, device, bytes, whether the lane's.
+    pub(super) leases: BTreeMap<LeaseId, (UnitKey, DeviceId, u64)>,
+    pub(super) claimed: BTreeMap<UnitKey, LeaseId>,
+    pub(super) memory_peak: u64,
+    pub(super) starts: BTreeMap<DeviceId, u64>,
+    pub(super) lane_wait_max: Millis,
+    pub(super) wait_max: Millis,
+    pub(super) quarantines: u64,
+    /// Units a device took since each class last had its turn, or had nobody overdue.
+    pub(super) since_turn: BTreeMap<(DeviceId, Class), u64>,
+    pub(super) since_turn_max: u64,
+}
+
+impl Simulation {
+    pub(super) fn persist(&mut self, write: Write) {
+        match write {
+            Write::Insert(record) => self.store_answers(record.id),
+            Write::Restart { job, .. } => self.store_answers(job),
+            Write::Claim { unit, lease, .. } => {
+                let before = self.books.claimed.insert(unit, lease);
+                assert_eq!(before, None, "a unit is leased twice");
+            }
+            Write::Release { unit, lease, .. } | Write::Prove { unit, lease } => {
+                assert_eq!(
+                    self.books.claimed.remove(&unit),
+                    Some(lease),
+                    "not the holder"
+                );
+            }
+            Write::Finish { job, .. } => self.books.claimed.retain(|unit, _| unit.job != job),
+            Write::Join { .. } => {}
+        }
+    }
+
+    pub(super) fn replied(&mut self, ticket: Ticket, reply: &Reply) {
+        let submission = self.pending.remove(&ticket);
+        match reply {
+            Reply::Admitted {
+                job,
+                how: Admitted::New | Admitted::Again,
+                ..
+            } => {
+                let submission = submission.expect("an answer to a question");
+                let before = self.books.open.insert(*job, (submission, self.now));
+                assert!(before.is_none(), "accepted twice without an end between");
+                self.books.accepted += 1;
+            }
+            Reply::Admitted { .. } => {}
+            Reply::Refused(refusal) => *self.books.refused.entry(refusal.code()).or_default() += 1,
+            Reply::Cancelled { .. } => assert!(submission.is_none()),
+        }
+    }
+
+    pub(super) fn ended(&mut self, job: JobId, outcome: &Outcome) {
+        assert!(
+            self.books.open.remove(&job).is_some(),
+            "{job} ended, but was not open"
+        );
+        self.books.ended += 1;
+        let name = match outcome {
+            Outcome::Completed => "COMPLETED".to_owned(),
+            Outcome::Failed(failure) => failure.code.clone(),
+            Outcome::Cancelled => "CANCELLED".to_owned(),
+        };
+        *self.books.outcomes.entry(name).or_default() += 1;
+        // Retention; a job that runs again meanwhile is not forgotten.
+        let delay = self.below(600_000);
+        self.later(delay, Event::Forget { job });
+    }
+
+    pub(super) fn process_gets(&mut self, device: DeviceId, lease: LeaseId) {
+        let process = self.processes.get_mut(&device).expect("a known device");
+        assert!(process.alive, "{device} has no process");
+        process.held.insert(lease);
+        let lease_view = self.scheduler.leases[&lease];
+        self.books
+            .leases
+            .insert(lease, (lease_view.unit, device, lease_view.bytes));
+    }
+
+    /// The promise to those who have waited long: of every `4 · guard_every` units that a device
+    /// takes, one is of the oldest overdue job of each class that has one for it.
+    pub(super) fn taken(&mut self, id: DeviceId, unit: UnitKey) {
+        let taken = &self.scheduler.jobs[&unit.job];
+        if taken.class() == Class::Lane {
+            return;
+        }
+        let device = &self.scheduler.devices[&id];
+        for class in Class::BELOW_LANE {
+            let oldest_overdue = self.scheduler.queue.class(class).and_then(|queue| {
+                let jobs = queue.oldest().map(|job| &self.scheduler.jobs[&job]);
+                let overdue =
+                    |job: &&job::Job| self.now - job.accepted >= self.scheduler.config.patience_ms;
+                jobs.take_while(overdue)
+                    .find(|job| self.scheduler.pick(device, job.id).is_some())
+            });
+            let is_turn = oldest_overdue
+                .is_none_or(|oldest| taken.class() == class && taken.sequence <= oldest.sequence);
+            let since = self.books.since_turn.entry((id, class)).or_default();
+            *since = if is_turn { 0 } else { *since + 1 };
+            self.books.since_turn_max = self.books.since_turn_max.max(*since);
+            let bound = 4 * self.scheduler.config.guard_every;
+            assert!(
+                *since < bound,
+                "{id} took {since} units and {class:?} had no turn"
+            );
+        }
+    }
+
+    /// WinningPoSt goes first: a device that starts anything else could not have taken one.
+    pub(super) fn check_lane(&self, id: DeviceId) {
+        let (used, budget) = self.scheduler.memory();
+        let device = &self.scheduler.devices[&id];
+        let Some(lane) = self.scheduler.queue.class(Class::Lane) else {
+            return;
+        };
+        let jobs = lane.oldest().map(|job| &self.scheduler.jobs[&job]);
+        let mut eligible = jobs.filter(|job| self.scheduler.pick(device, job.id).is_some());
+        // Memory is given in order: only the first one counts.
+        if let Some(next) = eligible.next() {
+            let fits = next.unit_bytes + used <= budget;
+            assert!(!fits, "{id} passed over {} of the lane", next.name);
+        }
+    }
+
+    pub(super) fn started(&mut self, device: DeviceId, lease: LeaseId, unit: UnitKey) {
+        if !self.books.leases.contains_key(&lease) {
+            self.taken(device, unit);
+        }
+        if self.scheduler.jobs[&unit.job].class() != Class::Lane {
+            self.check_lane(device);
+        }
+        self.process_gets(device, lease);
+        assert_eq!(
+            self.books.claimed.get(&unit),
+            Some(&lease),
+            "started without a lease"
+        );
+        let process = self.processes.get_mut(&device).expect("a known device");
+        assert_eq!(process.running.replace(lease), None, "{device} is busy");
+        *self.books.starts.entry(device).or_default() += 1;
+        let (submission, accepted) = &self.books.open[&unit.job];
+        let wait = self.now - accepted;
+        if submission.circuit.kind == ProofKind::Winning {
+            self.books.lane_wait_max = self.books.lane_wait_max.max(wait);
+        } else {
+            self.books.wait_max = self.books.wait_max.max(wait);
+        }
+        self.plan_end(device, lease, unit.job);
+    }
+
+    pub(super) fn check(&mut self) {
+        let memory: u64 = self.books.leases.values().map(|(_, _, bytes)| bytes).sum();
+        self.books.memory_peak = self.books.memory_peak.max(memory);
+        assert!(
+            memory <= BUDGET,
+            "{memory} bytes are held, the budget is {BUDGET}"
+        );
+        self.check_idle();
+        let (now, wake) = (self.now, self.scheduler.next_wake());
+        assert!(
+            wake.is_none_or(|wake| wake > now),
+            "what is due at {now} has been done"
+        );
+    }
+
+    /// No device that could work is idle while a unit that it may take waits and memory is free
+    /// for the largest unit there is.
+    pub(super) fn check_idle(&self) {
+        let (used, budget) = self.scheduler.memory();
+        if budget.saturating_sub(LANE) < used + 300 {
+            return;
+        }
+        for view in self.scheduler.devices() {
+            if view.status != DeviceStatus::Ready || view.running.is_some() {
+                continue;
+            }
+            let device = &self.scheduler.devices[&view.id];
+            let waits = self
+                .books
+                .open
+                .keys()
+                .map(|id| &self.scheduler.jobs[id])
+                .any(|job| {
+                    let untouched = |unit: &job::Unit| {
+                        unit.state == job::UnitState::Ready && unit.failed_on.is_empty()
+                    };
+                    job.is_queued() && device.serves(job.circuit) && job.units.iter().any(untouched)
+                });
+            assert!(!waits, "{} is idle while a unit waits for it", view.id);
+        }
+    }
+}

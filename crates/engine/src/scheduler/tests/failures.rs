@@ -1,0 +1,297 @@
+//! Retries, quarantine, silence, limits, restarts.
+
+use super::*;
+
+fn quarantined(world: &World) -> Vec<u32> {
+    let is = |view: &DeviceView| matches!(view.status, DeviceStatus::Quarantined(_));
+    world
+        .scheduler
+        .devices()
+        .filter(is)
+        .map(|view| view.id.0)
+        .collect()
+}
+
+fn stopped(world: &mut World, device: u32, incarnation: Incarnation) -> Vec<Action> {
+    let device = DeviceId(device);
+    world.event(Event::DeviceStopped {
+        device,
+        incarnation,
+        cause: "killed".to_owned(),
+    })
+}
+
+#[test]
+fn a_unit_that_failed_goes_to_another_device() {
+    let mut world = World::with_devices(config(), 2);
+    let (_, out) = world.submit_ok(submission(1, POREP, 1));
+    let first = one(&out);
+    let second = one(&world.fail(first, Fault::Try));
+    assert_ne!(first.device, second.device);
+    // With nobody left that has not tried, anybody may.
+    let third = one(&world.fail(second, Fault::Try));
+    let out = world.fail(third, Fault::Try);
+    assert_eq!(failure_code(&out), "UNIT_FAILED");
+    assert!(
+        quarantined(&world).is_empty(),
+        "one unit is no evidence against a device"
+    );
+}
+
+#[test]
+fn a_request_at_fault_is_not_tried_again() {
+    let mut world = World::with_devices(config(), 2);
+    let (_, out) = world.submit_ok(submission(1, POREP, 4));
+    let out = world.fail(begun(&out)[0], Fault::Request);
+    assert_eq!(failure_code(&out), "REQUEST_INVALID");
+    assert!(begun(&out).is_empty() && quarantined(&world).is_empty());
+}
+
+#[test]
+fn one_wrong_proof_quarantines_the_device_and_the_unit_is_made_elsewhere() {
+    let mut world = World::with_devices(config(), 2);
+    let (job, out) = world.submit_ok(submission(1, POREP, 1));
+    let first = one(&out);
+    world.returned(first.lease);
+    let out = world.judged(first.lease, Verdict::Wrong);
+    assert_eq!(quarantined(&world), [first.device.0]);
+    assert_eq!(stops(&out), [first.device]);
+    let second = one(&out);
+    assert_ne!(second.device, first.device);
+    assert_eq!(ends(&world.prove(second)), [(job, Outcome::Completed)]);
+    // It stays out until it is released.
+    stopped(&mut world, first.device.0, 1);
+    assert!(
+        !world
+            .pass(3_600_000)
+            .iter()
+            .any(|a| matches!(a, Action::StartDevice { .. }))
+    );
+    let out = world.event(Event::DeviceReleased {
+        device: first.device,
+    });
+    let restarted = Action::StartDevice {
+        device: first.device,
+        incarnation: 2,
+    };
+    assert!(out.contains(&restarted) && quarantined(&world).is_empty());
+}
+
+#[test]
+fn a_unit_that_two_devices_prove_wrongly_is_itself_at_fault() {
+    let mut world = World::with_devices(config(), 3);
+    let (_, out) = world.submit_ok(submission(1, POREP, 1));
+    let first = one(&out);
+    world.returned(first.lease);
+    let second = one(&world.judged(first.lease, Verdict::Wrong));
+    world.returned(second.lease);
+    let out = world.judged(second.lease, Verdict::Wrong);
+    assert_eq!(failure_code(&out), "PROOF_WRONG");
+    assert!(
+        quarantined(&world).is_empty(),
+        "the devices are not to blame"
+    );
+}
+
+#[test]
+fn repeated_failures_of_different_units_quarantine_the_device() {
+    let mut world = World::with_devices(
+        Config {
+            unit_tries: 1,
+            ..config()
+        },
+        1,
+    );
+    for number in 1..=5 {
+        let (_, out) = world.submit_ok(submission(number, POREP, 1));
+        if number == 3 {
+            // A success in between: the count starts anew.
+            world.prove(one(&out));
+            continue;
+        }
+        assert!(quarantined(&world).is_empty());
+        world.fail(one(&out), Fault::Try);
+    }
+    let (_, out) = world.submit_ok(submission(6, POREP, 1));
+    let out = world.fail(one(&out), Fault::Try);
+    assert_eq!(
+        (quarantined(&world), stops(&out)),
+        (vec![0], vec![DeviceId(0)])
+    );
+}
+
+#[test]
+fn a_silent_device_is_stopped_and_its_unit_goes_on_elsewhere() {
+    let listening = Config {
+        heartbeat_ms: 15_000,
+        ..config()
+    };
+    let mut world = World::with_devices(listening, 2);
+    let (_, out) = world.submit_ok(submission(1, POREP, 1));
+    let first = one(&out);
+    let other = DeviceId(1 - first.device.0);
+    world.now = 14_000;
+    world.event(Event::Heartbeat {
+        device: other,
+        incarnation: 1,
+    });
+    world.now = 15_000;
+    let out = world.event(Event::Tick);
+    assert_eq!(stops(&out), [first.device]);
+    assert_eq!(one(&out).device, other);
+    assert_eq!(
+        world.scheduler.memory().0,
+        20,
+        "counted until the process is gone"
+    );
+    stopped(&mut world, first.device.0, 1);
+    assert_eq!(world.scheduler.memory().0, 10);
+    // What the dead process still says is not heard.
+    assert!(world.returned(first.lease).is_empty());
+}
+
+#[test]
+fn a_unit_over_its_limit_stops_the_device() {
+    let mut world = World::with_devices(config(), 1);
+    let (_, out) = world.submit_ok(submission(1, WINNING, 1));
+    one(&out);
+    let out = world.pass(119_999);
+    assert!(stops(&out).is_empty());
+    assert_eq!(stops(&world.pass(1)), [DeviceId(0)]);
+}
+
+#[test]
+fn a_check_that_does_not_end_is_a_failed_try() {
+    let mut world = World::with_devices(config(), 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 1));
+    let first = one(&out);
+    world.returned(first.lease);
+    let out = world.pass(60_000);
+    let second = one(&out);
+    assert!(
+        world.judged(first.lease, Verdict::Right).is_empty(),
+        "too late"
+    );
+    world.returned(second.lease);
+    let out = world.judged(second.lease, Verdict::Unknown("no memory".to_owned()));
+    one(&out);
+}
+
+#[test]
+fn a_lost_device_is_started_again_after_growing_pauses() {
+    let mut world = World::with_devices(config(), 1);
+    let mut pauses = Vec::new();
+    for incarnation in 1..12 {
+        stopped(&mut world, 0, incarnation);
+        let lost = world.now;
+        while !world.log.contains(&Action::StartDevice {
+            device: DeviceId(0),
+            incarnation: incarnation + 1,
+        }) {
+            world.pass(500);
+        }
+        pauses.push(world.now - lost);
+        world.ready(0, incarnation + 1);
+    }
+    assert_eq!(pauses[..5], [1000, 2000, 4000, 8000, 16_000]);
+    assert_eq!(pauses[10], 300_000);
+    // A right proof resets it.
+    let (_, out) = world.submit_ok(submission(1, POREP, 1));
+    world.prove(one(&out));
+    stopped(&mut world, 0, 12);
+    let out = world.pass(1000);
+    assert!(out.contains(&Action::StartDevice {
+        device: DeviceId(0),
+        incarnation: 13
+    }));
+    // The end of an old process says nothing about the new one.
+    world.ready(0, 13);
+    stopped(&mut world, 0, 12);
+    assert!(matches!(
+        world.scheduler.devices().next().unwrap().status,
+        DeviceStatus::Ready
+    ));
+}
+
+#[test]
+fn a_device_that_does_not_become_ready_or_does_not_end_is_dealt_with() {
+    let mut world = World::new(config());
+    let circuits = CircuitId::all().collect();
+    world.event(Event::DeviceAdded(DeviceSpec {
+        id: DeviceId(0),
+        circuits,
+        look_ahead: 0,
+    }));
+    let out = world.pass(600_000);
+    assert_eq!(stops(&out), [DeviceId(0)]);
+    world.pass(60_000);
+    assert_eq!(
+        quarantined(&world),
+        [0],
+        "it cannot be stopped: nothing more is sent to it"
+    );
+    // Released, it starts once the old process is gone.
+    world.event(Event::DeviceReleased {
+        device: DeviceId(0),
+    });
+    stopped(&mut world, 0, 1);
+    let out = world.pass(1000);
+    assert!(out.contains(&Action::StartDevice {
+        device: DeviceId(0),
+        incarnation: 2
+    }));
+}
+
+#[test]
+fn a_device_fault_replaces_the_process() {
+    let mut world = World::with_devices(config(), 2);
+    let (_, out) = world.submit_ok(submission(1, POREP, 1));
+    let first = one(&out);
+    let out = world.fail(first, Fault::Device);
+    assert_eq!(stops(&out), [first.device]);
+    assert_ne!(one(&out).device, first.device);
+}
+
+#[test]
+fn jobs_do_not_wait_for_ever_for_a_device() {
+    let mut world = World::with_devices(config(), 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 2));
+    let first = one(&out);
+    world.returned(first.lease);
+    world.judged(first.lease, Verdict::Wrong);
+    assert_eq!(world.refused(submission(2, POREP, 1)).code(), "NO_DEVICE");
+    assert!(ends(&world.pass(299_999)).is_empty());
+    assert_eq!(failure_code(&world.pass(1)), "NO_DEVICE");
+}
+
+#[test]
+fn joining_that_fails_or_does_not_end_fails_the_job() {
+    let mut world = World::with_devices(config(), 1);
+    for (number, in_time) in [(1, true), (2, false)] {
+        let (job, out) = world.submit_ok(submission(number, POREP, 1));
+        let unit = one(&out);
+        world.returned(unit.lease);
+        world.judged(unit.lease, Verdict::Right);
+        let out = if in_time {
+            world.event(Event::Assembled {
+                job,
+                attempt: 1,
+                result: Err("lost".to_owned()),
+            })
+        } else {
+            world.pass(600_000)
+        };
+        assert_eq!(failure_code(&out), "ASSEMBLY_FAILED");
+    }
+}
+
+#[test]
+fn messages_are_one_bounded_line() {
+    let failure = super::super::refusal::failure("X", &"line\n\u{1F980}".repeat(1000));
+    assert!(failure.message.len() <= 1000 && !failure.message.contains('\n'));
+    assert!(
+        !super::super::refusal::failure("X", " \n")
+            .message
+            .is_empty()
+    );
+}

@@ -1,0 +1,209 @@
+//! What happens because time has passed.
+
+use super::Scheduler;
+use super::config::Millis;
+use super::device::{DeviceState, LeasePhase};
+use super::event::{Action, DeviceId, LeaseId};
+use super::job::Phase;
+use super::refusal::{Refusal, code};
+
+impl Scheduler {
+    /// When [`Event::Tick`](super::Event::Tick) is due, unless another event comes before.
+    /// Never earlier than the time of the last event.
+    pub fn next_wake(&self) -> Option<Millis> {
+        let devices = self
+            .devices
+            .values()
+            .filter_map(|d| d.wake(self.config.heartbeat_ms));
+        let leases = self.leases.values().filter_map(super::device::Lease::wake);
+        let jobs = self.deadlines.first().map(|&(time, _)| time);
+        let assembling = self.assembling.first().map(|&(time, _)| time);
+        let unserved = self
+            .unserved
+            .values()
+            .map(|&since| since + self.config.no_device_ms);
+        let times = devices
+            .chain(leases)
+            .chain(jobs)
+            .chain(assembling)
+            .chain(unserved);
+        times.min().map(|time| time.max(self.now))
+    }
+
+    /// Does what is due.
+    pub(super) fn expire(&mut self, out: &mut Vec<Action>) {
+        self.expire_jobs(out);
+        self.expire_leases(out);
+        self.expire_devices(out);
+        self.expire_unserved(out);
+    }
+
+    fn expire_jobs(&mut self, out: &mut Vec<Action>) {
+        while let Some(&(time, id)) = self.deadlines.first().filter(|(time, _)| *time <= self.now) {
+            let name = &self.jobs[&id].name;
+            let message = format!(
+                "{name} was not proven by its deadline ({} ms ago); submit earlier, or add devices",
+                self.now - time
+            );
+            self.fail(id, code::DEADLINE_EXCEEDED, &message, out);
+        }
+        while let Some(&(_, id)) = self
+            .assembling
+            .first()
+            .filter(|(time, _)| *time <= self.now)
+        {
+            let name = &self.jobs[&id].name;
+            let limit = self.config.assembly_limit_ms;
+            let message = format!("joining the proofs of {name} took longer than {limit} ms");
+            self.fail(id, code::ASSEMBLY_FAILED, &message, out);
+        }
+    }
+
+    fn expire_leases(&mut self, out: &mut Vec<Action>) {
+        let due = |phase| match phase {
+            LeasePhase::Prepared => false,
+            LeasePhase::Running { limit }
+            | LeasePhase::Discarding { limit }
+            | LeasePhase::Judging { limit } => limit <= self.now,
+        };
+        let due: Vec<LeaseId> = self
+            .leases
+            .iter()
+            .filter(|(_, l)| due(l.phase))
+            .map(|(&id, _)| id)
+            .collect();
+        for id in due {
+            // An earlier one of the list may have ended this one.
+            let Some(lease) = self.leases.get(&id).copied() else {
+                continue;
+            };
+            match lease.phase {
+                LeasePhase::Judging { .. } => {
+                    self.leases.remove(&id);
+                    if !lease.orphan {
+                        let limit = self.config.judge_limit_ms;
+                        let cause = format!("the check of its proof took longer than {limit} ms");
+                        self.retry(id, &lease, &cause, out);
+                    }
+                }
+                _ => self.expire_on_device(id, lease.device, out),
+            }
+        }
+    }
+
+    /// A device is over time with a unit. If it is being stopped already, nothing more can be
+    /// done than to wait; the lease's limit moves on so that it is not looked at again and again.
+    fn expire_on_device(&mut self, id: LeaseId, device: DeviceId, out: &mut Vec<Action>) {
+        let lease = &self.leases[&id];
+        let cause = match lease.phase {
+            LeasePhase::Discarding { .. } => "did not drop a unit when told to".to_owned(),
+            _ => format!(
+                "no result of a {} unit within {} ms",
+                lease.circuit,
+                self.config.unit_limit_ms.get(lease.circuit.kind)
+            ),
+        };
+        self.stop_device(device, &cause, out);
+        if let Some(lease) = self.leases.get_mut(&id) {
+            let never = Millis::MAX;
+            lease.phase = match lease.phase {
+                LeasePhase::Running { .. } => LeasePhase::Running { limit: never },
+                _ => LeasePhase::Discarding { limit: never },
+            };
+        }
+    }
+
+    fn expire_devices(&mut self, out: &mut Vec<Action>) {
+        let heartbeat = self.config.heartbeat_ms;
+        let due: Vec<DeviceId> = self
+            .devices
+            .values()
+            .filter(|device| device.wake(heartbeat).is_some_and(|time| time <= self.now))
+            .map(|device| device.id)
+            .collect();
+        for id in due {
+            self.expire_device(id, out);
+        }
+    }
+
+    fn expire_device(&mut self, id: DeviceId, out: &mut Vec<Action>) {
+        let (now, config) = (self.now, &self.config);
+        let device = self.devices.get_mut(&id).expect("invariant: listed above");
+        match device.state {
+            DeviceState::Waiting { .. } if self.draining => device.state = DeviceState::Off,
+            DeviceState::Waiting { .. } => {
+                device.incarnation += 1;
+                device.state = DeviceState::Starting {
+                    limit: now + config.start_limit_ms,
+                };
+                let incarnation = device.incarnation;
+                out.push(Action::StartDevice {
+                    device: id,
+                    incarnation,
+                });
+            }
+            DeviceState::Starting { .. } => {
+                let cause = format!("not ready within {} ms", config.start_limit_ms);
+                self.stop_device(id, &cause, out);
+            }
+            DeviceState::Ready => {
+                let cause = format!("silent for {} ms", config.heartbeat_ms);
+                self.stop_device(id, &cause, out);
+            }
+            DeviceState::Stopping { .. } => {
+                let limit = config.stop_limit_ms;
+                device.state = DeviceState::Stuck;
+                let cause = format!("its process did not end within {limit} ms; see `nvidia-smi`");
+                self.quarantine(id, &cause, out);
+            }
+            DeviceState::Stuck | DeviceState::Off => {}
+        }
+    }
+
+    fn expire_unserved(&mut self, out: &mut Vec<Action>) {
+        let limit = self.config.no_device_ms;
+        let due: Vec<_> = self
+            .unserved
+            .iter()
+            .filter(|(_, since)| since.saturating_add(limit) <= self.now)
+            .map(|(&circuit, _)| circuit)
+            .collect();
+        for circuit in due {
+            if self.is_served(circuit) {
+                continue;
+            }
+            let waiting = |job: &&super::job::Job| {
+                job.circuit == circuit && job.phase == Phase::Proving && job.ready > 0
+            };
+            let jobs: Vec<_> = self
+                .jobs
+                .values()
+                .filter(waiting)
+                .map(|job| job.id)
+                .collect();
+            let cause = "none came back in time";
+            let message = Refusal::NoDevice { circuit, cause }.to_string();
+            for job in jobs {
+                self.fail(job, code::NO_DEVICE, &message, out);
+            }
+        }
+    }
+
+    fn is_served(&self, circuit: filecoin::CircuitId) -> bool {
+        self.devices
+            .values()
+            .any(|device| device.is_usable() && device.serves(circuit))
+    }
+
+    /// Brings up to date which circuits jobs wait for in vain, and since when.
+    pub(super) fn note_unserved(&mut self) {
+        let now = self.now;
+        let unserved = std::mem::take(&mut self.unserved);
+        self.unserved = self
+            .queue
+            .circuits()
+            .filter(|&circuit| !self.is_served(circuit))
+            .map(|circuit| (circuit, unserved.get(&circuit).copied().unwrap_or(now)))
+            .collect();
+    }
+}
