@@ -2,8 +2,8 @@
 //
 // Every value that leaves a function here is fully reduced, below p, and has the bytes that blst
 // gives it: limbs little-endian, R = 2^(32 N). `Modulus` gives N, the limbs of p, of R mod p and
-// of R^2 mod p, and -1/p mod 2^32. Needs N even and 4 p < 2^(32 N), which both fields of
-// BLS12-381 satisfy: sums of two values then have no carry out of the top limb.
+// of R^2 mod p, and -1/p mod 2^32. Needs N even and 2 p < R, which both fields of BLS12-381
+// satisfy: sums of two values then have no carry out of the top limb.
 //
 // Products keep two accumulators, "even" and "odd". A product of two limbs has two limbs, so one
 // row a * b_i of the schoolbook method is two chains: limbs a_0, a_2, ... fill the columns 0..N
@@ -127,7 +127,8 @@ struct alignas(16) Mont {
     CUZK_FN Mont &operator-=(const Mont &other) { return *this = *this - other; }
     CUZK_FN Mont &operator*=(const Mont &other) { return *this = *this * other; }
 
-    // x y / R mod p. x and y need not be reduced: x y < p R is enough for a reduced result.
+    // x y / R mod p. x and y need not be reduced: x y < p R and x + p < R are enough for a reduced
+    // result. (The rows of the product are below x + p. In Fr an x from R - p = 1.2 p on is too large.)
     CUZK_FN friend Mont operator*(const Mont &x, const Mont &y) {
         return product_below_2p(x, y).below_p();
     }
@@ -169,7 +170,7 @@ struct alignas(16) Mont {
         return difference;
     }
 
-    // x y / R mod p, or that and p, for x y < p R. A limb of y at a time, reduced by a limb after
+    // x y / R mod p, or that and p, for x y < p R and x + p < R. A limb of y at a time, reduced by a limb after
     // each: 2 N^2 + N multiplications of limbs. The result is below x y / R + p.
     CUZK_FN static Mont product_below_2p(const Mont &x, const Mont &y) {
         uint32_t even[N], odd[N];
