@@ -8,13 +8,13 @@ use std::fmt;
 pub enum CudaError {
     /// This build holds no device code.
     #[error(
-        "this program was built without CUDA. Build it with the feature `cuda`, or prove on the CPU"
+        "this program was built without CUDA. Build it with the feature `cuda`, or prove on the CPU with --device cpu"
     )]
     NotBuilt,
 
     /// There is no driver library.
     #[error(
-        "the CUDA driver (libcuda.so.1) is not installed. Install NVIDIA's driver, version {} or later, or prove on the CPU",
+        "no GPU can be used: the CUDA driver (libcuda.so.1) is not installed. Install NVIDIA's driver, version {} or later, or prove on the CPU with --device cpu",
         DriverVersion::NEEDED_RELEASE
     )]
     NoDriver,
