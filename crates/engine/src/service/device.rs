@@ -1,10 +1,11 @@
 //! What the service needs of a device, and how a device talks back.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use filecoin::CircuitId;
 use store::{Digest, JobId, JobRecord, OpenJob, Timings, UnitKey};
 
+use super::gate::Gate;
 use super::message::{Inbox, Message};
 use crate::Error;
 use crate::scheduler::{DeviceId, Event, Fault, Incarnation, LeaseId};
@@ -92,8 +93,7 @@ pub struct Port {
     pub(super) device: DeviceId,
     pub(super) incarnation: Incarnation,
     pub(super) inbox: Inbox,
-    /// Weak: a process that outlives the service does not keep the store open.
-    pub(super) store: Weak<dyn store::Store>,
+    pub(super) gate: Arc<Gate>,
 }
 
 impl Port {
@@ -106,8 +106,7 @@ impl Port {
     ///
     /// Errors: the store's, and [`Error::Stopped`].
     pub fn payload(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
-        let store = self.store.upgrade().ok_or(Error::Stopped)?;
-        Ok(store.payload(digest)?)
+        self.gate.read(|store| store.payload(digest))
     }
 
     fn tell(&self, event: Event) {

@@ -14,6 +14,7 @@
 
 mod clock;
 mod device;
+mod gate;
 mod judge;
 mod message;
 mod pool;

@@ -10,6 +10,7 @@ use store::{JobId, Retention, Store, UnitKey};
 use super::Settings;
 use super::clock::Clock;
 use super::device::{Device, JobInfo, Port, Task, UnitProof};
+use super::gate::Gate;
 use super::judge::{Joined, Judge};
 use super::message::{Callback, Inbox, Message};
 use super::pool::{Pool, caught};
@@ -42,6 +43,8 @@ pub(super) struct Loop {
     pub(super) devices: Vec<Arc<dyn Device>>,
     pub(super) jobs: HashMap<JobId, Arc<JobInfo>>,
     pub(super) holder: String,
+    /// Through which devices read the store.
+    gate: Arc<Gate>,
     judge: Arc<dyn Judge>,
     pool: Pool,
     inbox: Inbox,
@@ -66,6 +69,12 @@ pub(super) struct Loop {
     stopping: bool,
 }
 
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.gate.close();
+    }
+}
+
 impl Loop {
     pub(super) fn new(
         settings: Settings,
@@ -87,6 +96,7 @@ impl Loop {
         Ok(Self {
             scheduler: Scheduler::new(config, began),
             clock,
+            gate: Arc::new(Gate::new(Arc::clone(&store))),
             store,
             devices,
             jobs: HashMap::new(),
@@ -493,12 +503,12 @@ impl Loop {
                 device,
                 incarnation,
             } => {
-                let (inbox, store) = (self.inbox.clone(), Arc::downgrade(&self.store));
+                let (inbox, gate) = (self.inbox.clone(), Arc::clone(&self.gate));
                 self.device(device).start(Port {
                     device,
                     incarnation,
                     inbox,
-                    store,
+                    gate,
                 });
             }
             Action::StopDevice { device, cause, .. } => self.device(device).stop(&cause),

@@ -25,7 +25,7 @@ fn settings() -> Settings {
 }
 
 fn start(folder: &Path, devices: &[Arc<FakeDevice>]) -> Service {
-    let store = Arc::new(open_store(folder));
+    let store = Arc::new(SqliteStore::open(folder).unwrap());
     start_on(store, devices)
 }
 
@@ -152,21 +152,9 @@ fn waiting_has_a_limit_and_cancelling_ends_it() {
     assert!(!service.cancel("slow").unwrap() && !service.cancel("unknown").unwrap());
 }
 
-/// Opens the store of a service that has ended or is about to: its last thread may still hold it.
-fn open_store(folder: &Path) -> SqliteStore {
-    let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    loop {
-        match SqliteStore::open(folder) {
-            Ok(store) => return store,
-            Err(error) if std::time::Instant::now() > deadline => panic!("{error}"),
-            Err(_) => std::thread::sleep(Duration::from_millis(5)),
-        }
-    }
-}
-
 /// Units that are proven in the store of a service that has ended.
 fn proven(folder: &Path) -> BTreeSet<(JobId, u32)> {
-    let store = open_store(folder);
+    let store = SqliteStore::open(folder).unwrap();
     let open = store.open_jobs().unwrap();
     let units = |open: &OpenJob| {
         let job = open.job.id;
@@ -328,7 +316,7 @@ fn a_request_at_fault_and_a_panic_in_the_judge_fail_their_job_alone() {
 #[test]
 fn while_the_store_fails_nothing_is_acknowledged_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let inner = open_store(folder.path());
+    let inner = SqliteStore::open(folder.path()).unwrap();
     let store = Arc::new(MoodyStore {
         inner,
         full: AtomicBool::new(false),
@@ -364,7 +352,7 @@ fn while_the_store_fails_nothing_is_acknowledged_and_nothing_is_lost() {
 #[test]
 fn results_go_after_their_time_and_the_request_is_a_new_job_then() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(open_store(folder.path()));
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
     let mut settings = settings();
     settings.retention.max_results = 1;
     settings.sweep_every_ms = 50;
