@@ -1,13 +1,12 @@
 //! Comparison of a witness with the public circuit's own assignment, value by value.
 
-use bellpepper_core::{
-    Circuit, ConstraintSystem, Index, LinearCombination, SynthesisError, Variable as Allocated,
-};
+use bellpepper_core::{Circuit, SynthesisError};
 use filecoin::Request;
 use r1cs::{CompiledCircuit, Fr, PackedWitness, Variable};
 
 use crate::assignment::Assignment;
 use crate::circuits::{Visitor, with_circuit};
+use crate::values::{Sink, Values};
 use crate::{Error, guarded};
 
 /// The first variable in which a witness is not the public circuit's assignment.
@@ -82,14 +81,13 @@ impl Visitor for Compare<'_> {
     type Output = Result<usize, Error>;
 
     fn visit<C: Circuit<Fr> + Send>(self, circuit: C) -> Self::Output {
-        let mut comparison = Comparison::new(self.circuit, self.witness);
-        let synthesis = circuit.synthesize(&mut comparison);
-        comparison.finish(synthesis)
+        let mut values = Values::new(Comparison::new(self.circuit, self.witness));
+        let synthesis = circuit.synthesize(&mut values);
+        values.sink.finish(synthesis)
     }
 }
 
-/// A constraint system that compares each value as it is allocated. Not extensible: a circuit
-/// synthesises on one thread, in order.
+/// Compares each value as it is allocated.
 struct Comparison<'w> {
     circuit: &'w CompiledCircuit,
     witness: &'w PackedWitness,
@@ -129,22 +127,6 @@ impl<'w> Comparison<'w> {
             self.dense += 1;
             self.witness.dense().get(self.dense - 1).copied()
         }
-    }
-
-    /// The public circuit allocates a public input with this value.
-    fn input(&mut self, expected: Fr) -> Result<(), SynthesisError> {
-        let found = self.witness.inputs().get(self.inputs).copied();
-        self.expect(Variable::Input(number(self.inputs)), found, expected)?;
-        self.inputs += 1;
-        Ok(())
-    }
-
-    /// The public circuit allocates an auxiliary variable with this value.
-    fn aux(&mut self, expected: Fr) -> Result<(), SynthesisError> {
-        let found = self.next_aux();
-        self.expect(Variable::Aux(number(self.aux)), found, expected)?;
-        self.aux += 1;
-        Ok(())
     }
 
     /// Notes a difference, and stops the synthesis: nothing after the first matters.
@@ -212,59 +194,25 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).expect("invariant: circuits have fewer than 2^32 variables")
 }
 
-impl ConstraintSystem<Fr> for Comparison<'_> {
-    type Root = Self;
-
-    fn alloc<F, A, AR>(&mut self, _annotation: A, value: F) -> Result<Allocated, SynthesisError>
-    where
-        F: FnOnce() -> Result<Fr, SynthesisError>,
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-    {
-        self.aux(value()?)?;
-        Ok(Allocated::new_unchecked(Index::Aux(self.aux - 1)))
+impl Sink for Comparison<'_> {
+    fn input(&mut self, expected: Fr) -> Result<(), SynthesisError> {
+        let found = self.witness.inputs().get(self.inputs).copied();
+        self.expect(Variable::Input(number(self.inputs)), found, expected)?;
+        self.inputs += 1;
+        Ok(())
     }
 
-    fn alloc_input<F, A, AR>(
-        &mut self,
-        _annotation: A,
-        value: F,
-    ) -> Result<Allocated, SynthesisError>
-    where
-        F: FnOnce() -> Result<Fr, SynthesisError>,
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-    {
-        self.input(value()?)?;
-        Ok(Allocated::new_unchecked(Index::Input(self.inputs - 1)))
-    }
-
-    fn enforce<A, AR, LA, LB, LC>(&mut self, _annotation: A, _a: LA, _b: LB, _c: LC)
-    where
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-        LA: FnOnce(LinearCombination<Fr>) -> LinearCombination<Fr>,
-        LB: FnOnce(LinearCombination<Fr>) -> LinearCombination<Fr>,
-        LC: FnOnce(LinearCombination<Fr>) -> LinearCombination<Fr>,
-    {
-    }
-
-    fn push_namespace<NR, N>(&mut self, _name: N)
-    where
-        NR: Into<String>,
-        N: FnOnce() -> NR,
-    {
-    }
-
-    fn pop_namespace(&mut self) {}
-
-    fn get_root(&mut self) -> &mut Self::Root {
-        self
+    fn aux(&mut self, expected: Fr) -> Result<(), SynthesisError> {
+        let found = self.next_aux();
+        self.expect(Variable::Aux(number(self.aux)), found, expected)?;
+        self.aux += 1;
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bellpepper_core::ConstraintSystem;
     use ff::Field;
     use r1cs::Builder;
 
@@ -290,10 +238,10 @@ mod tests {
         let mut comparison = Comparison::new(&circuit, &witness);
         let mut allocate = || {
             for value in inputs {
-                comparison.alloc_input(|| "", || Ok(Fr::from(*value)))?;
+                comparison.input(Fr::from(*value))?;
             }
             for value in aux {
-                comparison.alloc(|| "", || Ok(Fr::from(*value)))?;
+                comparison.aux(Fr::from(*value))?;
             }
             Ok(())
         };
@@ -349,9 +297,9 @@ mod tests {
         let aux = [Fr::ONE, Fr::from(7)];
         let witness =
             PackedWitness::from_assignment(&circuit, &[Fr::ONE, Fr::from(5)], &aux).unwrap();
-        let mut comparison = Comparison::new(&circuit, &witness);
-        let missing = comparison.alloc(|| "", || Err(SynthesisError::AssignmentMissing));
-        let ended = comparison.finish(missing.map(drop));
+        let mut values = Values::new(Comparison::new(&circuit, &witness));
+        let missing = values.alloc(|| "", || Err(SynthesisError::AssignmentMissing));
+        let ended = values.sink.finish(missing.map(drop));
         assert!(matches!(ended, Err(Error::Synthesis(_))), "{ended:?}");
     }
 }

@@ -18,6 +18,7 @@ mod circuits;
 mod compare;
 mod error;
 mod packing;
+mod values;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -25,6 +26,7 @@ use bellpepper_core::Circuit;
 use filecoin::{ProofKind, Request, WitnessError, WitnessGenerator};
 use packing::Packing;
 use r1cs::{CompiledCircuit, Fr, PackedWitness};
+use values::Values;
 
 pub use assignment::Assignment;
 pub use circuits::{Visitor, with_blank_circuit, with_circuit};
@@ -115,8 +117,8 @@ impl Visitor for Pack<'_> {
     type Output = Result<Result<PackedWitness, r1cs::Error>, Error>;
 
     fn visit<C: Circuit<Fr> + Send>(self, circuit: C) -> Self::Output {
-        let mut packing = Packing::new(self.circuit);
-        let synthesis = circuit.synthesize(&mut packing);
-        Ok(packing.finish(synthesis)?)
+        let mut values = Values::new(Packing::new(self.circuit));
+        let synthesis = circuit.synthesize(&mut values);
+        Ok(values.sink.finish(synthesis)?)
     }
 }

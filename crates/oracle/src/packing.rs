@@ -1,17 +1,16 @@
-//! A constraint system that packs the values as they come.
+//! Packing of a circuit's values as they come.
 
-use bellpepper_core::{ConstraintSystem, Index, LinearCombination, SynthesisError, Variable};
+use bellpepper_core::SynthesisError;
 use ff::Field;
 use r1cs::{CompiledCircuit, Fr, PackedWitness, Packer};
 
+use crate::values::Sink;
+
 /// Packs an assignment while its circuit is synthesised, so that the bits, nearly all of a PoRep
 /// or Snap witness, are never held as field elements: tens of megabytes instead of 4 GB at 32 GiB.
-///
-/// Not extensible: a circuit synthesises on one thread.
 pub(crate) struct Packing<'c> {
     inputs: Vec<Fr>,
     packer: Packer<'c>,
-    aux: usize,
     error: Option<r1cs::Error>,
 }
 
@@ -22,7 +21,6 @@ impl<'c> Packing<'c> {
         Self {
             inputs,
             packer: Packer::new(circuit),
-            aux: 0,
             error: None,
         }
     }
@@ -41,66 +39,27 @@ impl<'c> Packing<'c> {
     }
 }
 
-impl ConstraintSystem<Fr> for Packing<'_> {
-    type Root = Self;
+impl Sink for Packing<'_> {
+    fn input(&mut self, value: Fr) -> Result<(), SynthesisError> {
+        self.inputs.push(value);
+        Ok(())
+    }
 
-    fn alloc<F, A, AR>(&mut self, _annotation: A, value: F) -> Result<Variable, SynthesisError>
-    where
-        F: FnOnce() -> Result<Fr, SynthesisError>,
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-    {
-        if let Err(error) = self.packer.push(&value()?) {
+    fn aux(&mut self, value: Fr) -> Result<(), SynthesisError> {
+        self.packer.push(&value).map_err(|error| {
             self.error = Some(error);
-            return Err(SynthesisError::Unsatisfiable);
-        }
-        self.aux += 1;
-        Ok(Variable::new_unchecked(Index::Aux(self.aux - 1)))
-    }
-
-    fn alloc_input<F, A, AR>(
-        &mut self,
-        _annotation: A,
-        value: F,
-    ) -> Result<Variable, SynthesisError>
-    where
-        F: FnOnce() -> Result<Fr, SynthesisError>,
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-    {
-        self.inputs.push(value()?);
-        Ok(Variable::new_unchecked(Index::Input(self.inputs.len() - 1)))
-    }
-
-    fn enforce<A, AR, LA, LB, LC>(&mut self, _annotation: A, _a: LA, _b: LB, _c: LC)
-    where
-        A: FnOnce() -> AR,
-        AR: Into<String>,
-        LA: FnOnce(LinearCombination<Fr>) -> LinearCombination<Fr>,
-        LB: FnOnce(LinearCombination<Fr>) -> LinearCombination<Fr>,
-        LC: FnOnce(LinearCombination<Fr>) -> LinearCombination<Fr>,
-    {
-    }
-
-    fn push_namespace<NR, N>(&mut self, _name: N)
-    where
-        NR: Into<String>,
-        N: FnOnce() -> NR,
-    {
-    }
-
-    fn pop_namespace(&mut self) {}
-
-    fn get_root(&mut self) -> &mut Self::Root {
-        self
+            SynthesisError::Unsatisfiable
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bellpepper_core::ConstraintSystem;
     use r1cs::{Builder, Variable as Column};
 
     use super::*;
+    use crate::values::Values;
 
     /// One bit b with b·(1 − b) = 0, and one free value with v·1 = v.
     fn circuit() -> CompiledCircuit {
@@ -116,17 +75,16 @@ mod tests {
         circuit: &CompiledCircuit,
         values: &[Result<u64, SynthesisError>],
     ) -> Result<Result<PackedWitness, r1cs::Error>, SynthesisError> {
-        let mut packing = Packing::new(circuit);
+        let mut into = Values::new(Packing::new(circuit));
         let synthesis = values.iter().try_for_each(|value| {
             let value = value.as_ref().map(|value| Fr::from(*value));
-            packing
-                .alloc(
-                    || "",
-                    || value.map_err(|_| SynthesisError::AssignmentMissing),
-                )
-                .map(drop)
+            into.alloc(
+                || "",
+                || value.map_err(|_| SynthesisError::AssignmentMissing),
+            )
+            .map(drop)
         });
-        packing.finish(synthesis)
+        into.sink.finish(synthesis)
     }
 
     #[test]
