@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::common::{Ran, file_in, request, run, test_keys, write_json};
-use crate::{CIRCUIT, check, copy_of_keys};
-
-/// Bytes of a verifying key before its input points.
-const VK_FIXED: u64 = 868;
+use crate::common::{Ran, cuzk, file_in, request, test_keys, write_json};
+use crate::{VK_FIXED, check, copy_of_keys, params};
 
 /// Byte offset of the first point of h in the parameter file of wpost-2k (23 inputs).
 const H: u64 = VK_FIXED + 23 * 96 + 4;
@@ -132,10 +129,6 @@ type Case = (
     &'static str,
     &'static [&'static str],
 );
-
-fn params(folder: &Path) -> PathBuf {
-    file_in(folder, ".params")
-}
 
 fn vk(folder: &Path) -> PathBuf {
     file_in(folder, ".vk")

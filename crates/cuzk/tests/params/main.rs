@@ -7,12 +7,14 @@ mod broken;
 mod common;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::{Ran, cuzk, file_in, request, run, test_keys, write_json};
-use serde_json::Value;
 
 const CIRCUIT: &str = "wpost-2k";
+
+/// Bytes of a verifying key before its input points.
+const VK_FIXED: u64 = 868;
 
 /// A private copy of the test keys of wpost-2k.
 fn copy_of_keys() -> tempfile::TempDir {
@@ -22,6 +24,10 @@ fn copy_of_keys() -> tempfile::TempDir {
         fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
     }
     dir
+}
+
+fn params(folder: &Path) -> PathBuf {
+    file_in(folder, ".params")
 }
 
 fn check(folder: &Path) -> Ran {
