@@ -123,10 +123,22 @@ pub struct WitnessMeta {
     pub public_inputs: Vec<Bytes32>,
 }
 
+/// The checkout: the one this was built in, or the working directory where a program that was built
+/// elsewhere runs in another.
+#[must_use]
+pub fn checkout() -> PathBuf {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    if built.join("fixtures").is_dir() {
+        built
+    } else {
+        PathBuf::new()
+    }
+}
+
 /// The folder that holds the fixtures.
 #[must_use]
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
+    checkout().join("fixtures")
 }
 
 /// All fixtures of the sector sizes named (folders of `fixtures/`, such as `2KiB`), by name.

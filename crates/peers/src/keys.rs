@@ -29,7 +29,7 @@ impl TestKeys {
     /// The folder cannot be made.
     pub fn shared() -> Result<Self> {
         let folder = std::env::var_os("CUZK_TEST_KEYS").map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-keys"),
+            || crate::fixtures::checkout().join("target/test-keys"),
             PathBuf::from,
         );
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
