@@ -107,6 +107,7 @@ bases!(G2, G2Affine, G2Projective);
 /// Σ s_i P_i over bases that stay, P_i = (i + 1)·G.
 fn sum<C: Bases>(device: &Device, kernel: &'static str, log_size: u32, runs: usize) -> Result<Row> {
     let terms = 1usize << log_size;
+    progress(kernel, log_size, "bases");
     let multiprocessors = device.info().multiprocessors;
     let limits = FullSumLimits {
         base_bytes: BASE_BYTES,
@@ -154,8 +155,10 @@ fn sum<C: Bases>(device: &Device, kernel: &'static str, log_size: u32, runs: usi
         ours.run(&stream, &full_terms)?;
         Ok(ours.finish(&stream)?)
     };
+    progress(kernel, log_size, "cuzk");
     ensure!(ours()? == expected, "our {kernel} of 2^{log_size} is wrong");
     let cuzk_s = median(runs, || wall(ours))?;
+    progress(kernel, log_size, PEER);
     let theirs = sppark::Sum::<C>::new(terms)?;
     let theirs = || theirs.run(bases.slice(0..terms), scalars);
     ensure!(
@@ -174,6 +177,8 @@ fn sum<C: Bases>(device: &Device, kernel: &'static str, log_size: u32, runs: usi
 
 /// The sum of half of the points.
 fn selection(device: &Device, log_size: u32, runs: usize) -> Result<Row> {
+    let kernel = "G1 sum of half of the points";
+    progress(kernel, log_size, "both sides");
     let len = 1usize << log_size;
     let words = len.div_ceil(64);
     let mut ledger = Ledger::new("a sum of selected points");
@@ -210,7 +215,7 @@ fn selection(device: &Device, log_size: u32, runs: usize) -> Result<Row> {
         "sppark's sum of selected points is wrong"
     );
     Ok(Row {
-        kernel: "G1 sum of half of the points",
+        kernel,
         log_size,
         cuzk_s: median(runs, || wall(ours))?,
         peer: PEER,
@@ -230,12 +235,14 @@ fn transforms(device: &Device, log_size: u32, runs: usize) -> Result<[Row; 2]> {
     let stream = device.stream()?;
     let values = arena.get(values);
     let ntt = plan.bind(device, &arena)?;
-    let row = |kernel, from_reversed: bool, transform: Transform| -> Result<Row> {
+    let row = |kernel: &'static str, from_reversed: bool, transform: Transform| -> Result<Row> {
         let input = random_scalars(len);
         let (mut ours, mut theirs) = (vec![Scalar::ZERO; len], vec![Scalar::ZERO; len]);
+        progress(kernel, log_size, "cuzk");
         stream.upload(values, &input)?;
         ntt.run(&stream, values, transform)?;
         stream.download(values, &mut ours)?;
+        progress(kernel, log_size, PEER);
         stream.upload(values, &input)?;
         sppark::ntt(values, from_reversed, !from_reversed)?;
         stream.download(values, &mut theirs)?;
@@ -295,6 +302,11 @@ fn random_scalars(count: usize) -> Vec<Scalar> {
     std::iter::successors(Some(ratio), |scalar| Some(scalar * ratio))
         .take(count)
         .collect()
+}
+
+/// Says on standard error what is at work.
+fn progress(kernel: &str, log_size: u32, side: &str) {
+    eprintln!("kernels --gpu: {kernel}, 2^{log_size}: {side}");
 }
 
 /// Wall time of one call in seconds.
