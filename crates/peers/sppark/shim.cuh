@@ -67,7 +67,6 @@ class Timer {
 template <class Bucket, class Point, class Point_affine, class Scalar>
 struct Sum {
     using Msm = msm_t<Bucket, Point, Point_affine, Scalar>;
-    using Stored = typename Point_affine::mem_t;
 
     // Buckets for sums of `len` points. sppark sizes them by the points that it is given and takes
     // their address only if it is to copy them; with none it assumes 17-bit windows.
@@ -82,8 +81,11 @@ struct Sum {
         return guarded([&] {
             auto &msm = *static_cast<Msm *>(sum);
             Point result;
-            RustError error = msm.invoke(result, borrowed_ptr<Stored>{static_cast<Stored *>(points)}, len,
-                                         borrowed_ptr<Scalar>{static_cast<Scalar *>(scalars)}, false);
+            // Of Point_affine, whose address alone is taken: with the points' stored form in its place
+            // the overload for device memory would choose itself again, for ever.
+            RustError error =
+                msm.invoke(result, borrowed_ptr<Point_affine>{static_cast<Point_affine *>(points)}, len,
+                           borrowed_ptr<Scalar>{static_cast<Scalar *>(scalars)}, false);
             if (error.code == 0) *static_cast<Point *>(out) = result;
             return error.code;
         });
