@@ -1,37 +1,14 @@
-//! Keys of circuits: their sizes, where they are, and opening them with their checks.
+//! Keys of circuits: where they are, and opening them with their checks.
 
 use std::path::Path;
 
-use filecoin::CircuitId;
-use groth16::key::{
-    KeyCounts, KeyDigest, KeySpec, KeyStore, KeyTrust, ProductionDigests, ProvingKey, Trusted,
-    VerifyingKey,
-};
-use r1cs::CompiledCircuit;
+use groth16::key::{KeySpec, KeyStore, KeyTrust, ProvingKey, Trusted, VerifyingKey};
 use serde::Serialize;
 
 use crate::Context;
 use crate::cli::KeyArgs;
 use crate::failure::Failure;
 use crate::progress::Meter;
-
-/// Names, sizes and published digests of the circuit's key files.
-pub fn spec(id: CircuitId, circuit: &CompiledCircuit) -> KeySpec {
-    let digest = |hex: &str| {
-        hex.parse::<KeyDigest>()
-            .expect("invariant: the registry's digests are tested to be hex")
-    };
-    KeySpec {
-        circuit: id.name().to_owned(),
-        stem: id.params_stem(),
-        sector: id.size.label().to_owned(),
-        counts: KeyCounts::of(circuit),
-        production: Some(ProductionDigests {
-            params: digest(id.params_digest()),
-            vk: digest(id.vk_digest()),
-        }),
-    }
-}
 
 /// Where keys are looked for, and whether test keys will do.
 pub fn store(context: &Context, args: &KeyArgs) -> KeyStore {

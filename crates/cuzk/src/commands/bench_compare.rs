@@ -30,7 +30,7 @@ pub fn run(context: &Context, args: &BenchCompareArgs) -> Result<(), Failure> {
     let request = &decoded.request;
     let circuit = request.circuit_id().compiled()?;
     let store = keys::store(context, &args.keys);
-    let spec = keys::spec(request.circuit_id(), &circuit);
+    let spec = request.circuit_id().key_spec(&circuit);
     let key = keys::proving_key(context, &store, &spec)?;
     for partition in 0..request.partitions() {
         let witness = NativeWitness.witness(request, partition, &circuit)?;

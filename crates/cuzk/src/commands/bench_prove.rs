@@ -29,7 +29,7 @@ pub fn run(context: &Context, id: CircuitId, args: &BenchProveArgs) -> Result<()
     })?;
     let circuit = id.compiled()?;
     let store = keys::store(context, &args.keys);
-    let key = keys::proving_key(context, &store, &keys::spec(id, &circuit))?;
+    let key = keys::proving_key(context, &store, &id.key_spec(&circuit))?;
     let witness = NativeWitness.witness(&request, 0, &circuit)?;
     let pvk = PreparedVerifyingKey::from(key.key.vk());
 

@@ -8,7 +8,6 @@ use crate::cli::DemoArgs;
 use crate::commands::params::generate;
 use crate::commands::{prove, verify};
 use crate::failure::Failure;
-use crate::keys;
 use crate::phases::Phases;
 
 /// The C2 input of a sector that was really sealed.
@@ -34,7 +33,7 @@ pub fn run(context: &Context, args: &DemoArgs) -> Result<(), Failure> {
     };
     let id = CircuitId::new(ProofKind::Porep, SectorSize::KiB2);
     let circuit = id.compiled()?;
-    if is_missing(&store, &keys::spec(id, &circuit))? {
+    if is_missing(&store, &id.key_spec(&circuit))? {
         context.output.remark(&format!(
             "making test keys for {id} in {}",
             folder.display()

@@ -70,7 +70,7 @@ pub fn prove(
         )
     })?;
     let inputs = filecoin::public_inputs(request)?;
-    let spec = keys::spec(request.circuit_id(), &circuit);
+    let spec = request.circuit_id().key_spec(&circuit);
     proving::check_memory(&circuit, kind)?;
     let key = phases.run("open key", || keys::proving_key(context, store, &spec))?;
     let prover = Prover {

@@ -96,7 +96,7 @@ pub fn verify(request: &Request, bytes: &[u8], store: &KeyStore) -> Result<KeyDo
         return Err(error.into());
     }
     let circuit = request.circuit_id().compiled()?;
-    let key = keys::verifying_key(store, &keys::spec(request.circuit_id(), &circuit))?;
+    let key = keys::verifying_key(store, &request.circuit_id().key_spec(&circuit))?;
     let inputs = filecoin::public_inputs(request)?;
     let pvk = PreparedVerifyingKey::from(&key.key);
     let proofs = proofs.map_err(|error| match error {

@@ -55,7 +55,10 @@ pub enum ReplicaIdCheck {
 
 /// What holds of a request as a whole, before any of its challenges is looked at: kind, number of
 /// partitions or sectors, replica id. The report is that of a request of which the rest holds too.
-pub(crate) fn begin(request: &Request) -> Result<CheckReport, Box<Failure>> {
+///
+/// # Errors
+/// What does not hold.
+pub fn begin(request: &Request) -> Result<CheckReport, Box<Failure>> {
     match request {
         Request::Porep(porep) => porep::begin(porep),
         Request::Snap(snap) => snap::begin(snap),

@@ -4,6 +4,7 @@ mod binary;
 mod compression;
 mod json;
 mod path;
+pub mod payload;
 mod phase1;
 mod shape;
 mod submit;

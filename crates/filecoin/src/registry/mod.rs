@@ -1,6 +1,7 @@
 //! Every circuit of Filecoin's proofs: four kinds × five sector sizes.
 
 mod embedded;
+mod key;
 mod params;
 mod shape;
 

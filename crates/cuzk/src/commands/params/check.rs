@@ -37,7 +37,7 @@ pub fn run(context: &Context, names: &[String], only: Option<&Path>) -> Result<(
 
 fn specs(ids: &[CircuitId]) -> Result<Vec<KeySpec>, Failure> {
     ids.iter()
-        .map(|&id| Ok(keys::spec(id, &*id.compiled()?)))
+        .map(|&id| Ok(id.key_spec(&*id.compiled()?)))
         .collect()
 }
 
