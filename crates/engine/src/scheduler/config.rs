@@ -47,6 +47,8 @@ pub struct Config {
     pub start_limit_ms: Millis,
     /// How long a device may take to end, once told to.
     pub stop_limit_ms: Millis,
+    /// A device whose process ended so many times in a row before it was ready is quarantined.
+    pub start_tries: u32,
     /// Waiting time before a lost device is started again: the first, and the largest.
     pub restart_ms: (Millis, Millis),
     /// Tries per unit, over all devices.
@@ -111,6 +113,8 @@ impl Default for Config {
             heartbeat_ms: 15 * SECOND,
             start_limit_ms: 10 * MINUTE,
             stop_limit_ms: MINUTE,
+            // With the pauses between them about four minutes: time for a driver to come back.
+            start_tries: 9,
             restart_ms: (SECOND, 5 * MINUTE),
             unit_tries: 3,
             quarantine_after: 3,

@@ -50,6 +50,8 @@ pub(super) struct Device {
     pub(super) failed_units: BTreeSet<(JobId, u32)>,
     /// Losses since the last success: the exponent of the waiting time.
     pub(super) losses: u32,
+    /// Processes in a row that were never ready.
+    pub(super) failed_starts: u32,
     /// Units taken, those of the lane not counted.
     pub(super) taken: u64,
     /// When (in units taken) each class last had a turn of the guard.
@@ -72,6 +74,7 @@ impl Device {
             heard: now,
             failed_units: BTreeSet::new(),
             losses: 0,
+            failed_starts: 0,
             taken: 0,
             guarded: BTreeMap::new(),
         }

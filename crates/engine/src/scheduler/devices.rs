@@ -33,6 +33,7 @@ impl Scheduler {
         };
         if let DeviceState::Starting { .. } = device.state {
             device.state = DeviceState::Ready;
+            device.failed_starts = 0;
             device.heard = now;
         }
     }
@@ -71,12 +72,20 @@ impl Scheduler {
             DeviceState::Stopping { .. } | DeviceState::Stuck => true,
             DeviceState::Starting { .. } | DeviceState::Ready => false,
         };
+        if let DeviceState::Starting { .. } = device.state {
+            device.failed_starts += 1;
+        }
+        let failed_starts = device.failed_starts;
         // From here on there is nobody to be told to stop.
         device.state = DeviceState::Waiting { until: Millis::MAX };
         if !expected {
             self.lose_units(id, cause, out);
         }
         self.drop_leases(id);
+        if failed_starts >= self.config.start_tries {
+            let cause = format!("its process failed to start {failed_starts} times, last: {cause}");
+            self.quarantine(id, &cause, out);
+        }
         let (first, largest) = self.config.restart_ms;
         let now = self.now;
         let device = self.devices.get_mut(&id).expect("invariant: found above");
@@ -211,6 +220,7 @@ impl Scheduler {
         }
         device.failed_units.clear();
         device.losses = 0;
+        device.failed_starts = 0;
         if device.state == DeviceState::Off {
             device.state = DeviceState::Waiting { until: now };
         }

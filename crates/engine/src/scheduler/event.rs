@@ -70,6 +70,11 @@ pub struct DeviceSpec {
 pub enum Fault {
     /// The request cannot be proven by anybody, for example its vanilla proof is wrong.
     Request,
+    /// The circuit's parameter file is missing, damaged or not to be trusted: no device of this
+    /// host can prove the job.
+    Parameters,
+    /// The job's payload is gone from the store, or damaged.
+    Payload,
     /// This try failed; the device can go on.
     Try,
     /// This try failed and the device's process must be replaced, for example after a CUDA

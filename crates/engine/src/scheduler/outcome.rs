@@ -130,9 +130,16 @@ impl Scheduler {
         self.let_go(id);
         self.leases.remove(&id);
         self.uncharge(&lease, self.time_used(&lease));
-        if fault == Fault::Request {
+        // What no device could do is no device's fault.
+        let hopeless = match fault {
+            Fault::Request => Some(code::REQUEST_INVALID),
+            Fault::Parameters => Some(code::PARAMETERS_UNUSABLE),
+            Fault::Payload => Some(code::PAYLOAD_DAMAGED),
+            Fault::Try | Fault::Device => None,
+        };
+        if let Some(code) = hopeless {
             if !lease.orphan {
-                self.fail(lease.unit.job, code::REQUEST_INVALID, cause, out);
+                self.fail(lease.unit.job, code, cause, out);
             }
             return;
         }

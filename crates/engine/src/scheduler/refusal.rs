@@ -123,6 +123,10 @@ impl Refusal {
 pub mod code {
     /// The request cannot be proven: its content is wrong.
     pub const REQUEST_INVALID: &str = "REQUEST_INVALID";
+    /// The circuit's parameter file cannot be used.
+    pub const PARAMETERS_UNUSABLE: &str = "PARAMETERS_UNUSABLE";
+    /// The stored request cannot be read back; submitting it again heals it.
+    pub const PAYLOAD_DAMAGED: &str = "PAYLOAD_DAMAGED";
     /// A unit was tried as often as allowed.
     pub const UNIT_FAILED: &str = "UNIT_FAILED";
     /// Two devices made wrong proofs of the same unit.

@@ -143,6 +143,7 @@ impl Scheduler {
                 });
             }
             DeviceState::Starting { .. } => {
+                device.failed_starts += 1;
                 let cause = format!("not ready within {} ms", config.start_limit_ms);
                 self.stop_device(id, &cause, out);
             }

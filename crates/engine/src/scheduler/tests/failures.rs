@@ -48,6 +48,47 @@ fn a_request_at_fault_is_not_tried_again() {
 }
 
 #[test]
+fn what_no_device_could_do_fails_the_job_and_blames_none() {
+    let mut world = World::with_devices(config(), 1);
+    for (i, fault, code) in [
+        (1, Fault::Parameters, "PARAMETERS_UNUSABLE"),
+        (2, Fault::Payload, "PAYLOAD_DAMAGED"),
+        (3, Fault::Parameters, "PARAMETERS_UNUSABLE"),
+        (4, Fault::Payload, "PAYLOAD_DAMAGED"),
+    ] {
+        let (_, out) = world.submit_ok(submission(i, POREP, 1));
+        let out = world.fail(one(&out), fault);
+        assert_eq!(failure_code(&out), code);
+    }
+    assert!(quarantined(&world).is_empty());
+}
+
+#[test]
+fn a_device_that_never_starts_is_tried_with_growing_pauses_and_then_quarantined() {
+    let mut world = World::with_devices(config(), 1);
+    let tries = config().start_tries;
+    stopped(&mut world, 0, 1);
+    for incarnation in 2..2 + tries {
+        assert!(quarantined(&world).is_empty());
+        // The longest pause.
+        let out = world.pass(config().restart_ms.1);
+        let start = Action::StartDevice {
+            device: DeviceId(0),
+            incarnation,
+        };
+        assert!(out.contains(&start), "{incarnation}: {out:?}");
+        stopped(&mut world, 0, incarnation);
+    }
+    assert_eq!(quarantined(&world), [0]);
+    let out = world.pass(3_600_000);
+    assert!(!out.iter().any(|a| matches!(a, Action::StartDevice { .. })));
+    world.event(Event::DeviceReleased {
+        device: DeviceId(0),
+    });
+    assert!(quarantined(&world).is_empty());
+}
+
+#[test]
 fn one_wrong_proof_quarantines_the_device_and_the_unit_is_made_elsewhere() {
     let mut world = World::with_devices(config(), 2);
     let (job, out) = world.submit_ok(submission(1, POREP, 1));
