@@ -144,7 +144,7 @@ impl Prover<'_> {
     }
 
     fn room_for_two(&self) -> bool {
-        let needed = memory_needed(self.circuit, self.backend.device().kind);
+        let needed = worker::unit_bytes(self.circuit, self.backend.device().kind);
         memory::available().is_some_and(|free| free >= 2 * needed)
     }
 }
@@ -162,25 +162,6 @@ fn stopped() -> Failure {
     )
 }
 
-/// Bytes that proving one partition allocates at least.
-fn memory_needed(circuit: &CompiledCircuit, device: DeviceKind) -> u64 {
-    if device == DeviceKind::Gpu {
-        // The packed witness, and its copy in page-locked memory.
-        return 2 * packed_bytes(circuit);
-    }
-    let shape = circuit.shape();
-    let (domain, variables) = (shape.domain() as u64, (shape.inputs + shape.aux) as u64);
-    // The witness before it is packed, or the three vectors of the quotient: 32 bytes an element.
-    32 * (3 * domain).max(variables)
-}
-
-/// Bytes of a packed witness.
-fn packed_bytes(circuit: &CompiledCircuit) -> u64 {
-    let layout = circuit.layout();
-    let dense = 32 * (circuit.shape().inputs + layout.dense_count()) as u64;
-    dense + layout.bit_count() as u64 / 8
-}
-
 /// Most bytes of witnesses that are kept from the check, beside the first.
 const WITNESS_BUDGET: u64 = 1 << 30;
 
@@ -188,9 +169,9 @@ const WITNESS_BUDGET: u64 = 1 << 30;
 /// 126 of a non-interactive PoRep, are made again while the one before is proven.
 pub fn witnesses_to_keep(circuit: &CompiledCircuit, device: DeviceKind) -> usize {
     let free = memory::available().map_or(u64::MAX, |free| {
-        free.saturating_sub(memory_needed(circuit, device)) / 2
+        free.saturating_sub(worker::unit_bytes(circuit, device)) / 2
     });
-    let more = free.min(WITNESS_BUDGET) / packed_bytes(circuit).max(1);
+    let more = free.min(WITNESS_BUDGET) / worker::packed_bytes(circuit).max(1);
     1 + usize::try_from(more).unwrap_or(usize::MAX - 1)
 }
 
@@ -199,7 +180,7 @@ pub fn witnesses_to_keep(circuit: &CompiledCircuit, device: DeviceKind) -> usize
 /// # Errors
 /// `MEMORY`, with both figures.
 pub fn check_memory(circuit: &CompiledCircuit, device: DeviceKind) -> Result<(), Failure> {
-    let needed = memory_needed(circuit, device);
+    let needed = worker::unit_bytes(circuit, device);
     match memory::available() {
         Some(free) if free < needed => Err(Failure::new(
             Exit::Resources,

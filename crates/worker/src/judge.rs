@@ -1,0 +1,159 @@
+//! Checks in the daemon what workers hand over: the second look at every proof, by other code than
+//! made it, in another process.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use engine::service::{JobInfo, Joined, Judge};
+use filecoin::{CircuitId, Request, public_inputs};
+use groth16::key::{KeyStore, KeyTrust};
+use groth16::{PreparedVerifyingKey, Proof};
+use r1cs::Fr;
+use store::Digest;
+
+/// So many jobs' public inputs are kept. Those of a 32 GiB WindowPoSt, the largest, take 0.8 MB.
+const KEPT: usize = 64;
+
+/// Verifies proofs against the verifying keys of a [`KeyStore`].
+pub struct ProofJudge {
+    keys: KeyStore,
+    opened: Mutex<BTreeMap<CircuitId, Arc<Key>>>,
+    inputs: Mutex<Kept>,
+}
+
+struct Key {
+    prepared: PreparedVerifyingKey,
+    is_test: bool,
+}
+
+/// Public inputs of each unit.
+type Inputs = Arc<Vec<Vec<Fr>>>;
+
+#[derive(Default)]
+struct Kept {
+    jobs: BTreeMap<Digest, (u64, Inputs)>,
+    clock: u64,
+}
+
+impl ProofJudge {
+    /// With verifying keys from this store, each opened when it is first needed.
+    pub fn new(keys: KeyStore) -> Self {
+        Self {
+            keys,
+            opened: Mutex::default(),
+            inputs: Mutex::default(),
+        }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, BTreeMap<CircuitId, Arc<Key>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn key(&self, id: CircuitId) -> Result<Arc<Key>, String> {
+        if let Some(key) = self.opened().get(&id) {
+            return Ok(Arc::clone(key));
+        }
+        let circuit = id.compiled().map_err(|e| e.to_string())?;
+        let key = self.keys.verifying_key(&id.key_spec(&circuit));
+        let key = key.map_err(|e| e.to_string())?;
+        let key = Arc::new(Key {
+            prepared: PreparedVerifyingKey::from(&key.key),
+            is_test: matches!(key.trust, KeyTrust::Test { .. }),
+        });
+        self.opened().insert(id, Arc::clone(&key));
+        Ok(key)
+    }
+
+    fn inputs(
+        &self,
+        job: &JobInfo,
+        payload: &dyn Fn() -> Result<Vec<u8>, String>,
+    ) -> Result<Inputs, String> {
+        if let Some(inputs) = self.kept().get(&job.digest) {
+            return Ok(inputs);
+        }
+        // Without the lock: another job's proof need not wait. At worst a job is decoded by as many
+        // threads as there are judges.
+        let request = Request::from_payload(&payload()?).map_err(|e| e.to_string())?;
+        if request.circuit_id() != job.circuit {
+            let found = request.circuit_id();
+            return Err(format!(
+                "the stored request is of {found}, its job of {}",
+                job.circuit
+            ));
+        }
+        let inputs = Arc::new(public_inputs(&request).map_err(|e| e.to_string())?);
+        self.kept().put(job.digest, Arc::clone(&inputs));
+        Ok(inputs)
+    }
+}
+
+impl Kept {
+    fn get(&mut self, digest: &Digest) -> Option<Inputs> {
+        self.clock += 1;
+        let clock = self.clock;
+        self.jobs.get_mut(digest).map(|(used, inputs)| {
+            *used = clock;
+            Arc::clone(inputs)
+        })
+    }
+
+    fn put(&mut self, digest: Digest, inputs: Inputs) {
+        self.clock += 1;
+        self.jobs.insert(digest, (self.clock, inputs));
+        while self.jobs.len() > KEPT {
+            let oldest = self.jobs.iter().min_by_key(|(_, (used, _))| *used);
+            let Some(oldest) = oldest.map(|(digest, _)| *digest) else {
+                return;
+            };
+            self.jobs.remove(&oldest);
+        }
+    }
+}
+
+impl Judge for ProofJudge {
+    fn verify(
+        &self,
+        job: &JobInfo,
+        payload: &dyn Fn() -> Result<Vec<u8>, String>,
+        index: u32,
+        proof: &[u8],
+    ) -> Result<bool, String> {
+        let inputs = self.inputs(job, payload)?;
+        let inputs = inputs.get(index as usize).ok_or_else(|| {
+            let units = inputs.len();
+            format!("the request has {units} units, and this is the proof of number {index}")
+        })?;
+        let key = self.key(job.circuit)?;
+        // Bytes that are no proof are a wrong proof.
+        let Ok(proof) = Proof::from_bytes(proof) else {
+            return Ok(false);
+        };
+        groth16::verify(&key.prepared, inputs, &proof).map_err(|e| e.to_string())
+    }
+
+    fn join(&self, job: &JobInfo, proofs: Vec<Vec<u8>>) -> Result<Joined, String> {
+        let partitions = job.circuit.partitions();
+        if proofs.len() != partitions {
+            let units = proofs.len();
+            return Err(format!(
+                "{units} proofs of {}, which has {partitions} partitions; proofs of a \
+                 non-interactive PoRep are aggregated, which this version cannot do",
+                job.circuit
+            ));
+        }
+        let proof = proofs.concat();
+        if proof.len() != job.circuit.result_bytes() {
+            let (found, expected) = (proof.len(), job.circuit.result_bytes());
+            return Err(format!(
+                "the proofs have {found} bytes, expected {expected}"
+            ));
+        }
+        let test_key = self.key(job.circuit)?.is_test;
+        Ok(Joined { proof, test_key })
+    }
+}
