@@ -73,6 +73,9 @@ pub enum Command {
     /// Fabricated requests, and what work on them costs
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// The process that owns one device; the daemon starts it
+    #[command(hide = true)]
+    Worker(WorkerArgs),
 }
 
 /// Where a request comes from and whose sector it is.
@@ -283,6 +286,47 @@ pub enum CircuitCommand {
 pub enum DoctorCommand {
     /// Driver and GPUs, whether this program has code for them, and a proof on each
     Gpu,
+}
+
+/// Arguments of `cuzk worker`.
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    /// The device: cpu, gpu (the first one), gpu:N or gpu:UUID
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = parse_worker_device)]
+    pub device: WorkerDevice,
+    /// The keys.
+    #[command(flatten)]
+    pub keys: KeyArgs,
+    /// Folder of key files, instead of the configured ones; may be repeated
+    #[arg(long = "key-folder", value_name = "DIR", conflicts_with = "params")]
+    pub key_folders: Vec<PathBuf>,
+    /// The most bytes of key files to keep mapped (default: the memory available)
+    #[arg(long, value_name = "SIZE")]
+    pub key_memory: Option<Size>,
+    /// The most GPU memory to use, such as 16GiB (default: what is free)
+    #[arg(long, value_name = "SIZE")]
+    pub vram: Option<Size>,
+    /// Say which GPUs there are, and end; with --json for programs
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// A worker's device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkerDevice {
+    /// The CPU.
+    Cpu,
+    /// A GPU: the first one, or the one with this number or UUID.
+    Gpu(Option<String>),
+}
+
+fn parse_worker_device(text: &str) -> Result<WorkerDevice, String> {
+    match text.split_once(':') {
+        None if text == "cpu" => Ok(WorkerDevice::Cpu),
+        None if text == "gpu" => Ok(WorkerDevice::Gpu(None)),
+        Some(("gpu", which)) if !which.is_empty() => Ok(WorkerDevice::Gpu(Some(which.to_owned()))),
+        _ => Err("expected cpu, gpu, gpu:0 or gpu:GPU-…".into()),
+    }
 }
 
 /// `cuzk params …`.

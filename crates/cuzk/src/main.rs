@@ -9,6 +9,7 @@ mod device;
 mod failure;
 mod input;
 mod keys;
+mod logging;
 mod memory;
 mod outfile;
 mod output;
@@ -76,6 +77,7 @@ fn run(cli: Cli, output: Output) -> Result<(), Failure> {
         Command::Demo(args) => commands::demo::run(&context, &args),
         Command::Doctor(command) => commands::doctor::run(&context, &command),
         Command::Bench(command) => commands::bench::run(&context, &command),
+        Command::Worker(args) => commands::worker::run(&context, &args),
     }
 }
 

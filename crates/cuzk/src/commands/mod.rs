@@ -12,3 +12,4 @@ pub mod plan;
 pub mod prove;
 pub mod request;
 pub mod verify;
+pub mod worker;

@@ -1,0 +1,258 @@
+//! `cuzk worker`: the process that owns one device. The daemon starts it and talks to it over
+//! standard input and output; its log goes to standard error.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cuda::{CudaError, Device, GpuBackend, PlanTarget, ProofPlan};
+use filecoin::CircuitId;
+use groth16::key::KeyStore;
+use groth16::{Backend, CpuBackend};
+use serde::{Deserialize, Serialize};
+use worker::{CircuitProver, KeyLimits, KeyRing, Pulse, Served, serve};
+
+use crate::Context;
+use crate::cli::{WorkerArgs, WorkerDevice};
+use crate::failure::{Exit, Failure};
+use crate::size::Size;
+use crate::{keys, logging, memory};
+
+/// A GPU has the key that it proves with in its own memory, and no other.
+const GPU_KEYS: usize = 1;
+/// Pause between heartbeats; the daemon gives up after 15 s of silence.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// A GPU's stages take seconds, and the longest step of loading a key less than a minute.
+const GPU_STALL: Duration = Duration::from_secs(120);
+/// On a CPU a step of a sum over a 32 GiB sector's key may take minutes on a small machine.
+const CPU_STALL: Duration = Duration::from_secs(900);
+
+/// Runs the command.
+///
+/// # Errors
+/// A device that is not there or not sound; a daemon that cannot be understood.
+pub fn run(context: &Context, args: &WorkerArgs) -> Result<(), Failure> {
+    logging::for_worker();
+    let mut store = keys::store(context, &args.keys);
+    if !args.key_folders.is_empty() {
+        store.folders.clone_from(&args.key_folders);
+    }
+    if args.list {
+        let list = list(&store);
+        return context.output.show(&list, &list.text());
+    }
+    let pulse = Arc::new(Pulse::default());
+    let (prover, stall) = match &args.device {
+        WorkerDevice::Cpu => (cpu(args, store, pulse)?, CPU_STALL),
+        WorkerDevice::Gpu(which) => (gpu(args, which.as_deref(), store, pulse)?, GPU_STALL),
+    };
+    let settings = Served {
+        heartbeat: HEARTBEAT,
+        stall,
+    };
+    match serve(std::io::stdin(), std::io::stdout(), prover, settings) {
+        Ok(end) => {
+            tracing::debug!(?end, "worker ends");
+            Ok(())
+        }
+        Err(error) => Err(Failure::new(
+            Exit::Internal,
+            "WORKER",
+            error.to_string(),
+            "see the daemon's log; `cuzk doctor` tests the devices",
+        )),
+    }
+}
+
+fn cpu(args: &WorkerArgs, store: KeyStore, pulse: Arc<Pulse>) -> Result<CircuitProver, Failure> {
+    let backend: Arc<dyn Backend> = Arc::new(CpuBackend::new().with_progress(pulse.clone()));
+    let circuits = with_keys(&store);
+    // Mapped files: what they take is page cache, which the system takes back when it must.
+    let bytes = args.key_memory.map(Size::bytes);
+    let bytes = bytes.or_else(memory::available).unwrap_or(u64::MAX);
+    let limits = KeyLimits {
+        bytes,
+        count: usize::MAX,
+    };
+    Ok(CircuitProver::new(
+        backend,
+        KeyRing::new(store, limits),
+        pulse,
+        circuits,
+    ))
+}
+
+fn gpu(
+    args: &WorkerArgs,
+    which: Option<&str>,
+    store: KeyStore,
+    pulse: Arc<Pulse>,
+) -> Result<CircuitProver, Failure> {
+    let backend = GpuBackend::open(ordinal(which)?)?;
+    let backend = match args.vram {
+        Some(vram) => backend.with_vram_limit(vram.bytes()),
+        None => backend,
+    };
+    let backend = Arc::new(backend.with_progress(pulse.clone()));
+    let circuits = fitting(backend.gpu(), with_keys(&store), args.vram.map(Size::bytes))?;
+    let memory = backend.gpu().info().total_bytes;
+    let limits = KeyLimits {
+        bytes: u64::MAX,
+        count: GPU_KEYS,
+    };
+    let tested = Arc::clone(&backend);
+    let prover = CircuitProver::new(backend, KeyRing::new(store, limits), pulse, circuits);
+    Ok(prover.with_memory(memory).with_self_test(move || {
+        // A backend of its own, so that the test's key does not stay in the device's memory.
+        let backend = GpuBackend::on(tested.gpu().clone());
+        cuda::self_test(&backend)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }))
+}
+
+/// The place of the GPU that is meant among those that the driver shows: the first without a wish,
+/// a number, or a UUID.
+fn ordinal(which: Option<&str>) -> Result<usize, Failure> {
+    let Some(which) = which else { return Ok(0) };
+    if let Ok(ordinal) = which.parse() {
+        return Ok(ordinal);
+    }
+    let count = Device::count()?;
+    for ordinal in 0..count {
+        if Device::open(ordinal)?
+            .info()
+            .uuid
+            .eq_ignore_ascii_case(which)
+        {
+            return Ok(ordinal);
+        }
+    }
+    Err(Failure::new(
+        Exit::Resources,
+        "DEVICE_ABSENT",
+        format!("none of the {count} GPUs that the driver shows is {which}"),
+        "see `nvidia-smi -L`; a device that has fallen off the bus comes back with a restart",
+    ))
+}
+
+/// The circuits whose parameter files are there. Whether they are right is seen when they are
+/// loaded.
+pub fn with_keys(store: &KeyStore) -> Vec<CircuitId> {
+    let has_key = |id: &CircuitId| {
+        let circuit = id.compiled().ok()?;
+        store.locate_params(&id.key_spec(&circuit)).ok()
+    };
+    CircuitId::all()
+        .filter(|id| has_key(id).is_some())
+        .collect()
+}
+
+/// Those of the circuits that the device has the memory for.
+fn fitting(
+    device: &Device,
+    circuits: Vec<CircuitId>,
+    limit: Option<u64>,
+) -> Result<Vec<CircuitId>, CudaError> {
+    let free = device.free_bytes()?;
+    let target = PlanTarget {
+        vram_bytes: limit.map_or(free, |limit| limit.min(free)),
+        limited: limit.is_some(),
+        multiprocessors: device.info().multiprocessors,
+    };
+    let fits = |id: &CircuitId| {
+        let circuit = id.compiled().ok()?;
+        ProofPlan::new(id.name(), &circuit, target).ok()
+    };
+    Ok(circuits
+        .into_iter()
+        .filter(|id| fits(id).is_some())
+        .collect())
+}
+
+/// What `cuzk worker --list` prints: the GPUs, for a daemon that does not touch them itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct GpuList {
+    schema: String,
+    /// Why there are none to be used, if so.
+    pub absent: Option<String>,
+    /// Each that the driver shows.
+    pub gpus: Vec<GpuDocument>,
+}
+
+/// A GPU in the list.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct GpuDocument {
+    /// Its place among those that the driver shows.
+    pub ordinal: u32,
+    /// `GPU-…`.
+    pub uuid: String,
+    /// Its model.
+    pub name: String,
+    /// Bytes of its memory.
+    pub memory_bytes: u64,
+    /// Names of the circuits that it can prove: their key is there, and the memory suffices.
+    pub circuits: Vec<String>,
+    /// Why it cannot be used, if so.
+    pub failure: Option<String>,
+}
+
+impl GpuList {
+    fn text(&self) -> String {
+        let line = |gpu: &GpuDocument| {
+            let state = match &gpu.failure {
+                Some(failure) => failure.clone(),
+                None => format!("proves {}", gpu.circuits.join(" ")),
+            };
+            format!("{}: {} {}: {state}\n", gpu.ordinal, gpu.name, gpu.uuid)
+        };
+        let gpus = self.gpus.iter().map(line);
+        gpus.chain(self.absent.iter().map(|absent| format!("{absent}\n")))
+            .collect()
+    }
+}
+
+fn list(store: &KeyStore) -> GpuList {
+    let (count, absent) = match Device::count() {
+        Ok(0) => (0, Some("the driver shows no GPU".to_owned())),
+        Ok(count) => (count, None),
+        Err(error) => (0, Some(error.to_string())),
+    };
+    let circuits = if count == 0 {
+        Vec::new()
+    } else {
+        with_keys(store)
+    };
+    GpuList {
+        schema: "cuzk.worker-list/1".to_owned(),
+        absent,
+        gpus: (0..count)
+            .map(|ordinal| examine(ordinal, &circuits))
+            .collect(),
+    }
+}
+
+fn examine(ordinal: usize, circuits: &[CircuitId]) -> GpuDocument {
+    let mut document = GpuDocument {
+        ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
+        uuid: String::new(),
+        name: String::new(),
+        memory_bytes: 0,
+        circuits: Vec::new(),
+        failure: None,
+    };
+    // Through the backend, which also says whether this build has code for the device.
+    let fitting = GpuBackend::open(ordinal).and_then(|backend| {
+        let info = backend.gpu().info();
+        document.uuid.clone_from(&info.uuid);
+        document.name.clone_from(&info.name);
+        document.memory_bytes = info.total_bytes;
+        fitting(backend.gpu(), circuits.to_vec(), None)
+    });
+    match fitting {
+        Ok(fitting) => {
+            document.circuits = fitting.iter().map(|id| id.name().to_owned()).collect();
+        }
+        Err(error) => document.failure = Some(error.to_string()),
+    }
+    document
+}
