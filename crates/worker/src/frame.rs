@@ -22,7 +22,7 @@ pub const VERSION: u8 = 1;
 /// Most bytes of a message.
 pub const MESSAGE_LIMIT: usize = 1 << 20;
 /// Most bytes of a payload with its digest; the daemon accepts none larger.
-pub const PAYLOAD_LIMIT: usize = 512 << 20;
+pub const PAYLOAD_LIMIT: usize = 1 << 30;
 
 const MAGIC: [u8; 4] = *b"cuzW";
 const HEAD: usize = 16;

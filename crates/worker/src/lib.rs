@@ -30,6 +30,7 @@ pub mod message;
 mod process;
 mod prover;
 mod pulse;
+mod questions;
 mod requests;
 mod serve;
 

@@ -1,6 +1,6 @@
 //! The daemon's end: a device that is a worker process.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::process::CommandExt;
@@ -21,6 +21,7 @@ use crate::frame::VERSION;
 use crate::life::{Life, words};
 use crate::log::{self, LastWords};
 use crate::message::{self, Hello, Order, Phase, Report, Unit};
+use crate::questions::{Question, Questions};
 
 /// How long a process whose pipe has ended may take to end itself.
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
@@ -54,8 +55,8 @@ pub trait Watcher: Send + Sync {
     fn hello(&self, _worker: &str, _hello: &Hello) {}
     /// A worker is at work on this, so far.
     fn pulse(&self, _worker: &str, _stage: &str, _done: (u64, u64)) {}
-    /// A unit's phases. Called before the engine hears of its proof.
-    fn phases(&self, _worker: &str, _lease: LeaseId, _phases: &[Phase]) {}
+    /// A unit of this circuit is proven, in these phases. Called before the engine hears of it.
+    fn phases(&self, _worker: &str, _circuit: CircuitId, _lease: LeaseId, _phases: &[Phase]) {}
     /// A key was loaded, or let go, of so many bytes.
     fn key(&self, _worker: &str, _circuit: CircuitId, _loaded: bool, _bytes: u64) {}
     /// The process is gone.
@@ -74,6 +75,17 @@ pub struct WorkerProcess {
     watcher: Arc<dyn Watcher>,
     current: Mutex<Option<Running>>,
     questions: Arc<Questions>,
+    at_work: Arc<AtWork>,
+}
+
+/// The units that the process has, prepared ones too.
+#[derive(Default)]
+struct AtWork(Mutex<BTreeMap<LeaseId, CircuitId>>);
+
+impl AtWork {
+    fn units(&self) -> MutexGuard<'_, BTreeMap<LeaseId, CircuitId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The present process.
@@ -96,6 +108,7 @@ impl WorkerProcess {
             watcher,
             current: Mutex::new(None),
             questions: Arc::default(),
+            at_work: Arc::default(),
         }
     }
 
@@ -111,6 +124,15 @@ impl WorkerProcess {
     pub fn evict(&self, circuit: CircuitId, reply: Callback<Result<(bool, u64), String>>) {
         let question = self.questions.ask(Question::Evict(reply));
         self.ask(question, Order::Evict { question, circuit });
+    }
+
+    /// How many units of the circuit it has, prepared ones too.
+    pub fn units_of(&self, circuit: CircuitId) -> usize {
+        let units = self.at_work.units();
+        units
+            .values()
+            .filter(|at_work| **at_work == circuit)
+            .count()
     }
 
     /// The number of its process, while there is one.
@@ -138,6 +160,11 @@ impl WorkerProcess {
 
     fn current(&self) -> MutexGuard<'_, Option<Running>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give(&self, task: &Task, order: fn(Unit) -> Order) {
+        self.at_work.units().insert(task.lease, task.job.circuit);
+        self.send(Job::Send(order(unit(task))));
     }
 
     /// Says whether somebody takes it.
@@ -173,6 +200,7 @@ impl Device for WorkerProcess {
             spec: Arc::clone(&self.spec),
             watcher: Arc::clone(&self.watcher),
             questions: Arc::clone(&self.questions),
+            at_work: Arc::clone(&self.at_work),
             port: port.clone(),
             life: Arc::clone(&life),
             orders,
@@ -187,11 +215,11 @@ impl Device for WorkerProcess {
     }
 
     fn prepare(&self, task: Task) {
-        self.send(Job::Send(Order::Prepare(unit(&task))));
+        self.give(&task, Order::Prepare);
     }
 
     fn prove(&self, task: Task) {
-        self.send(Job::Send(Order::Prove(unit(&task))));
+        self.give(&task, Order::Prove);
     }
 
     fn discard(&self, lease: LeaseId) {
@@ -233,7 +261,6 @@ impl Drop for WorkerProcess {
     }
 }
 
-// Taken by value where it is made: a task is a few words and a reference.
 fn unit(task: &Task) -> Unit {
     Unit {
         lease: task.lease,
@@ -251,6 +278,7 @@ struct Process {
     spec: Arc<WorkerSpec>,
     watcher: Arc<dyn Watcher>,
     questions: Arc<Questions>,
+    at_work: Arc<AtWork>,
     port: Port,
     life: Arc<Life>,
     orders: Sender<Job>,
@@ -273,6 +301,7 @@ impl Process {
             Ok(pipes) => self.attend(pipes, queue),
         };
         self.questions.fail_all(&cause);
+        self.at_work.units().clear();
         tracing::info!(worker = self.spec.name, cause, "worker ended");
         self.watcher.gone(&self.spec.name, &cause);
         self.port.stopped(&cause);
@@ -400,7 +429,9 @@ impl Process {
                 proof,
                 phases,
             } => {
-                self.watcher.phases(name, lease, &phases);
+                if let Some(circuit) = self.at_work.units().remove(&lease) {
+                    self.watcher.phases(name, circuit, lease, &phases);
+                }
                 let (bytes, timings) = (proof, message::timings(&phases));
                 port.returned(lease, UnitProof { bytes, timings });
             }
@@ -410,9 +441,13 @@ impl Process {
                 cause,
             } => {
                 tracing::warn!(worker = name, lease = lease.0, ?fault, cause, "unit failed");
+                self.at_work.units().remove(&lease);
                 port.failed(lease, fault, &cause);
             }
-            Report::Discarded { lease } => port.discarded(lease),
+            Report::Discarded { lease } => {
+                self.at_work.units().remove(&lease);
+                port.discarded(lease);
+            }
             Report::Preloaded { question, result } => self.questions.preloaded(question, result),
             Report::Evicted {
                 question,
@@ -447,12 +482,16 @@ fn write(port: &Port, mut input: impl Write, queue: &Receiver<Job>) {
 }
 
 fn feed(port: &Port, input: &mut impl Write, digest: Digest) -> Result<(), Error> {
-    let error = match port.payload(&digest) {
-        Ok(payload) => return message::send_payload(input, &digest, &payload),
-        Err(error) => error,
+    let (damaged, cause) = match port.payload(&digest) {
+        Ok(payload) => match message::send_payload(input, &digest, &payload) {
+            Err(error @ Error::Frame(_)) => (true, error.to_string()),
+            sent => return sent,
+        },
+        Err(error) => {
+            let lasting = matches!(&error, engine::Error::Store(cause) if !cause.is_temporary());
+            (lasting, error.to_string())
+        }
     };
-    let damaged = matches!(&error, engine::Error::Store(cause) if !cause.is_temporary());
-    let cause = error.to_string();
     message::send(
         input,
         &Order::NoPayload {
@@ -461,58 +500,4 @@ fn feed(port: &Port, input: &mut impl Write, digest: Digest) -> Result<(), Error
             cause,
         },
     )
-}
-
-/// Questions to a worker that are not answered yet.
-#[derive(Default)]
-struct Questions {
-    open: Mutex<(u64, HashMap<u64, Question>)>,
-}
-
-enum Question {
-    Preload(Callback<Result<(bool, u64), String>>),
-    Evict(Callback<Result<(bool, u64), String>>),
-}
-
-impl Questions {
-    fn open(&self) -> MutexGuard<'_, (u64, HashMap<u64, Question>)> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ask(&self, question: Question) -> u64 {
-        let mut open = self.open();
-        open.0 += 1;
-        let number = open.0;
-        open.1.insert(number, question);
-        number
-    }
-
-    fn take(&self, number: u64) -> Option<Question> {
-        self.open().1.remove(&number)
-    }
-
-    fn preloaded(&self, number: u64, result: Result<(bool, u64), String>) {
-        if let Some(Question::Preload(reply)) = self.take(number) {
-            reply(result);
-        }
-    }
-
-    fn evicted(&self, number: u64, result: (bool, u64)) {
-        if let Some(Question::Evict(reply)) = self.take(number) {
-            reply(Ok(result));
-        }
-    }
-
-    fn fail(&self, number: u64, cause: &str) {
-        if let Some(Question::Preload(reply) | Question::Evict(reply)) = self.take(number) {
-            reply(Err(cause.to_owned()));
-        }
-    }
-
-    fn fail_all(&self, cause: &str) {
-        let numbers: Vec<u64> = self.open().1.keys().copied().collect();
-        numbers
-            .into_iter()
-            .for_each(|number| self.fail(number, cause));
-    }
 }

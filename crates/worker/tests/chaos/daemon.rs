@@ -24,7 +24,7 @@ fn say(line: &str) {
 }
 
 /// `daemon load FOLDER NUMBER`: submits jobs named after the number until it is killed, or until
-/// the store fails. `daemon drain FOLDER`: lets all open jobs end.
+/// the store fails. `daemon drain FOLDER`: lets all open jobs end, and reports all jobs.
 pub fn run(arguments: &[String]) -> ExitCode {
     let (mode, folder) = (arguments[0].as_str(), &arguments[1]);
     let store = match SqliteStore::open(Path::new(folder)) {
@@ -38,7 +38,9 @@ pub fn run(arguments: &[String]) -> ExitCode {
     let mark = format!("mark={folder}");
     let worker = |name, ms| actor(name, &[&mark, ms, "prepare-ms=2"]) as Arc<dyn Device>;
     let devices = vec![worker("a", "prove-ms=5"), worker("b", "prove-ms=15")];
-    let open = store.open_jobs().unwrap();
+    // Those that had ended, but not said so, when the daemon before was killed, and the open ones.
+    let mut jobs = store.ended_jobs().unwrap();
+    jobs.extend(store.open_jobs().unwrap().into_iter().map(|open| open.job));
     let service = Service::start(
         settings(),
         Arc::clone(&store) as Arc<dyn Store>,
@@ -50,8 +52,8 @@ pub fn run(arguments: &[String]) -> ExitCode {
     match mode {
         "load" => load(&service, &arguments[2]),
         _ => {
-            for job in open {
-                ended(&job.job.name, &wait(&service, job.job.id));
+            for job in jobs {
+                ended(&job.name, &wait(&service, job.id));
             }
             assert!(store.open_jobs().unwrap().is_empty());
             say("drained");
