@@ -208,17 +208,17 @@ impl Kernels {
         }
         println!("kernels, {}, medians of {}", self.machine, self.runs);
         println!(
-            "{:<36} {:>5} {:>12} {:>24} {:>7}",
-            "kernel", "size", "cuzk", "peer", "ratio"
+            "{:<42} {:>5} {:>13} {:>13} {:>13} {:>7}",
+            "kernel", "size", "cuzk", "peer", "", "ratio"
         );
         for row in &self.rows {
             println!(
-                "{:<36} 2^{:<3} {:>10.4} s {:>13} {:>8.4} s {:>7.2}",
+                "{:<42} 2^{:<3} {:>10.3} ms {:>13} {:>10.3} ms {:>7.2}",
                 row.kernel,
                 row.log_size,
-                row.cuzk_s,
+                row.cuzk_s * 1e3,
                 row.peer,
-                row.peer_s,
+                row.peer_s * 1e3,
                 row.peer_s / row.cuzk_s
             );
         }
