@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod at_work;
 mod error;
 pub mod frame;
 mod judge;

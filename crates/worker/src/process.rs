@@ -1,6 +1,5 @@
 //! The daemon's end: a device that is a worker process.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::process::CommandExt;
@@ -17,6 +16,7 @@ use filecoin::CircuitId;
 use store::Digest;
 
 use crate::Error;
+use crate::at_work::AtWork;
 use crate::frame::VERSION;
 use crate::life::{Life, words};
 use crate::log::{self, LastWords};
@@ -76,16 +76,6 @@ pub struct WorkerProcess {
     current: Mutex<Option<Running>>,
     questions: Arc<Questions>,
     at_work: Arc<AtWork>,
-}
-
-/// The units that the process has, prepared ones too.
-#[derive(Default)]
-struct AtWork(Mutex<BTreeMap<LeaseId, CircuitId>>);
-
-impl AtWork {
-    fn units(&self) -> MutexGuard<'_, BTreeMap<LeaseId, CircuitId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The present process.
@@ -234,6 +224,9 @@ impl Device for WorkerProcess {
         else {
             return;
         };
+        if life.wait_gone(Duration::ZERO) {
+            return;
+        }
         tracing::info!(worker = self.spec.name, cause, "told to stop");
         self.send(Job::Send(Order::Stop));
         let grace = self.spec.stop_grace;
@@ -356,13 +349,15 @@ impl Process {
         if read.is_err() {
             self.life.kill();
         }
-        let status = words(self.life.reap(EXIT_PATIENCE));
+        let status = self.life.reap(EXIT_PATIENCE);
         // Only a guard against a descendant that holds the pipe open.
         let _: Result<(), RecvTimeoutError> = silent.recv_timeout(LAST_WORDS);
-        match (read, last.get()) {
-            (Err(error), _) => format!("{error} ({status})"),
-            (Ok(()), Some(line)) => format!("{status}; last it said: {line}"),
-            (Ok(()), None) => status,
+        let ended = words(status);
+        let in_order = status.is_some_and(|status| status.success());
+        match (read, last.get().filter(|_| !in_order)) {
+            (Err(error), _) => format!("{error} ({ended})"),
+            (Ok(()), Some(line)) => format!("{ended}; last it said: {line}"),
+            (Ok(()), None) => ended,
         }
     }
 

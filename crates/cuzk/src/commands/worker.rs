@@ -19,6 +19,8 @@ use crate::{keys, logging, memory};
 
 /// A GPU has the key that it proves with in its own memory, and no other.
 const GPU_KEYS: usize = 1;
+/// Added to a worker's share of memory, in thousandths, when the system looks for whom to kill.
+const OOM_SCORE: &str = "500";
 /// Pause between heartbeats; the daemon gives up after 15 s of silence.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// A GPU's stages take seconds, and the longest step of loading a key less than a minute.
@@ -32,6 +34,11 @@ const CPU_STALL: Duration = Duration::from_secs(900);
 /// A device that is not there or not sound; a daemon that cannot be understood.
 pub fn run(context: &Context, args: &WorkerArgs) -> Result<(), Failure> {
     logging::for_worker();
+    if !args.list {
+        // Where memory runs out, a worker is the one to go: it is replaced, its unit is made again.
+        // A system without this file decides for itself.
+        let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
+    }
     let mut store = keys::store(context, &args.keys);
     if !args.key_folders.is_empty() {
         store.folders.clone_from(&args.key_folders);
@@ -139,12 +146,13 @@ fn ordinal(which: Option<&str>) -> Result<usize, Failure> {
 /// loaded.
 pub fn with_keys(store: &KeyStore) -> Vec<CircuitId> {
     let has_key = |id: &CircuitId| {
-        let circuit = id.compiled().ok()?;
-        store.locate_params(&id.key_spec(&circuit)).ok()
+        let name = format!("{}.params", id.params_stem());
+        store
+            .folders
+            .iter()
+            .any(|folder| folder.join(&name).is_file())
     };
-    CircuitId::all()
-        .filter(|id| has_key(id).is_some())
-        .collect()
+    CircuitId::all().filter(has_key).collect()
 }
 
 /// Those of the circuits that the device has the memory for.

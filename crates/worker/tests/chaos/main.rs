@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Some("daemon") => return daemon::run(&arguments[1..]),
         _ => {}
     }
-    let tests: [(&str, fn()); 13] = [
+    let tests: [(&str, fn()); 14] = [
         ("workers_killed_at_random_moments", kills::workers),
         ("the_daemon_killed_at_random_moments", kills::daemon),
         ("a_full_disk", kills::full_disk),
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         ("a_worker_that_cannot_start", units::cannot_start),
         ("a_damaged_payload", units::damaged_payload),
         ("stopping_lets_units_end", units::stopping),
+        ("winning_goes_first", units::lane),
         ("real_proofs_are_judged", proofs::judged),
     ];
     let trials = tests.into_iter().map(|(name, test)| {
