@@ -17,7 +17,7 @@ use crate::error::{CudaError, Result};
 /// # Safety
 /// Every byte pattern of the type's size is a value of it (for the field and curve types: a value
 /// that is safe to hold, though perhaps not a canonical one), and it has no padding.
-pub unsafe trait Pod: Copy + 'static {}
+pub unsafe trait Pod: Copy + Send + Sync + 'static {}
 
 macro_rules! pod {
     ($($(#[$why:meta])* $type:ty),* $(,)?) => {

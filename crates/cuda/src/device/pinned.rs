@@ -24,8 +24,9 @@ const PIECE: usize = 2 << 20;
 pub struct PinnedBuffer {
     driver: Arc<dyn Driver>,
     memory: Mapping,
-    /// The last copies out of and into it.
-    pending: Mutex<Vec<Event>>,
+    /// The last copy out of or into it on each stream, by the stream's number. A buffer that is read
+    /// for ever and never written again has no more of them than there are streams.
+    pending: Mutex<Vec<(u64, Event)>>,
 }
 
 impl PinnedBuffer {
@@ -69,7 +70,7 @@ impl PinnedBuffer {
             .pending
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        for event in pending.drain(..) {
+        for (_, event) in pending.drain(..) {
             event.synchronize()?;
         }
         Ok(())
@@ -88,9 +89,15 @@ impl PinnedBuffer {
         unsafe { self.memory.start.add(offset) }
     }
 
-    fn note(&self, event: Event) {
+    /// Remembers that `stream` has copied up to here. What it copied before is done before that.
+    fn note(&self, stream: &Stream) -> Result<()> {
+        let event = stream.record()?;
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.push(event);
+        match pending.iter_mut().find(|(id, _)| *id == stream.id) {
+            Some((_, last)) => *last = event,
+            None => pending.push((stream.id, event)),
+        }
+        Ok(())
     }
 }
 
@@ -132,8 +139,7 @@ impl Stream {
             self.driver
                 .upload(self.handle, dst.ptr(), from.cast(), dst.bytes())?;
         }
-        src.note(self.record()?);
-        Ok(())
+        src.note(self)
     }
 
     /// Queues a copy of `src` to the bytes that begin at `offset` of `dst`.
@@ -158,8 +164,7 @@ impl Stream {
             self.driver
                 .download(self.handle, src.ptr(), to.cast(), src.bytes())?;
         }
-        dst.note(self.record()?);
-        Ok(())
+        dst.note(self)
     }
 }
 

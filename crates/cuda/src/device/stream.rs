@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::mem::size_of;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::device::driver::{Driver, Grid};
@@ -16,16 +17,21 @@ use crate::error::{CudaError, Result};
 pub struct Stream {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) handle: u64,
+    /// Tells it from every other stream of this process, also from those that are gone: the driver
+    /// gives handles out again.
+    pub(crate) id: u64,
     /// The kernel launched last, for error texts.
     last: Mutex<&'static str>,
 }
 
 impl Stream {
     pub(crate) fn new(driver: Arc<dyn Driver>) -> Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let handle = driver.create_stream()?;
         Ok(Stream {
             driver,
             handle,
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             last: Mutex::new("a kernel"),
         })
     }

@@ -13,7 +13,7 @@ pub struct DeviceBitmap {
 
 /// Where a constant bitmap will be.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BitmapSlots {
+pub(crate) struct BitmapSlots {
     words: Slot<u64>,
     ranks: Slot<u32>,
 }
@@ -38,7 +38,7 @@ impl BitmapSlots {
 }
 
 /// The number of ones before each word. There are at most 2^28.
-pub(super) fn ranks(words: impl Iterator<Item = u64>) -> Vec<u32> {
+pub(crate) fn ranks(words: impl Iterator<Item = u64>) -> Vec<u32> {
     words
         .scan(0, |total, word| {
             let before = *total;

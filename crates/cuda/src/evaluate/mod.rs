@@ -33,6 +33,7 @@ mod tests;
 mod witness;
 
 pub use bitmap::DeviceBitmap;
+pub(crate) use bitmap::{BitmapSlots, ranks};
 pub use error::ProgramError;
 pub use evaluator::{Evaluator, EvaluatorPlan, Step};
 pub use program::Program;

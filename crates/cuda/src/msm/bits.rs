@@ -23,11 +23,13 @@ const LAST_POINTS: u64 = 8 * (SUM_THREADS * SUM_BLOCKS) as u64;
 /// Which points are added.
 #[derive(Clone, Copy, Debug)]
 pub struct BitSelection {
-    /// Bit j: variable j is a bit and has the value 1.
+    /// Bit j: variable j is a bit and has the value 1. Some words of a larger bitmap select among
+    /// the points of their own variables.
     pub ones: DeviceSlice<u64>,
     /// Which variables the query has points for; `None`: all.
     pub mask: Option<Mask>,
-    /// The point of the query's first aux variable.
+    /// The point of the query's first aux variable; added to the ranks modulo 2^32, so that those of
+    /// a larger bitmap can be taken from there.
     pub first_point: u32,
 }
 
@@ -58,7 +60,7 @@ pub struct BitSumPlan<C: SumCurve> {
 const COUNTERS: usize = 1 + MAX_ROUNDS;
 
 impl<C: SumCurve> BitSumPlan<C> {
-    /// Names the buffers of the sum `name` over bitmaps of `variables` bits of which at most
+    /// Names the buffers of the sum `name` over bitmaps of up to `variables` bits of which at most
     /// `selected` are ever chosen (the variables that are bits and have a point), for a device of
     /// so many multiprocessors. Those of its work live for `work`; the result is resident.
     pub fn new(
@@ -109,6 +111,11 @@ impl<C: SumCurve> BitSumPlan<C> {
         })
     }
 
+    /// Number of partial sums of a run.
+    pub fn sums_len(&self) -> usize {
+        self.sums.len()
+    }
+
     /// The sum, from what [`BitSum::sums`] holds after a run.
     pub fn combine(sums: &[[C::Affine; 2]]) -> C::Projective {
         let points = sums.iter().map(|sum| C::from_xyzz(*sum));
@@ -156,7 +163,7 @@ impl<C: SumCurve> BitSum<C> {
     /// A driver that fails.
     ///
     /// # Panics
-    /// If a bitmap is shorter than planned.
+    /// If the selection has more words than were planned for, or a mask fewer than the selection.
     pub fn run(
         &self,
         stream: &Stream,
@@ -172,7 +179,7 @@ impl<C: SumCurve> BitSum<C> {
     /// A driver that fails.
     ///
     /// # Panics
-    /// If a bitmap is shorter than planned.
+    /// If the selection has more words than were planned for, or a mask fewer than the selection.
     pub fn run_profiled(
         &self,
         stream: &Stream,
@@ -235,10 +242,11 @@ impl<C: SumCurve> BitSum<C> {
     }
 
     fn select(&self, stream: &Stream, selection: &BitSelection) -> Result<()> {
-        assert!(selection.ones.len() >= self.words, "words of the bitmap");
+        let words = selection.ones.len();
+        assert!(words <= self.words, "words of the bitmap");
         if let Some(mask) = selection.mask {
             assert!(
-                mask.words.len() >= self.words && mask.ranks.len() >= self.words,
+                mask.words.len() >= words && mask.ranks.len() >= words,
                 "words of the mask"
             );
         }
@@ -248,7 +256,7 @@ impl<C: SumCurve> BitSum<C> {
             ranks: selection.mask.map_or(0, |mask| mask.ranks.ptr()),
             indices: self.indices.ptr(),
             count: self.counters.slice(0..1).ptr(),
-            words: self.words as u32,
+            words: words as u32,
             first_point: selection.first_point,
         };
         let blocks = params.words.div_ceil(SELECT_THREADS);
