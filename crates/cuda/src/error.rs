@@ -101,6 +101,34 @@ pub enum CudaError {
         bytes: u64,
     },
 
+    /// A key is to be streamed, and the host has no memory for it.
+    #[error(
+        "the key does not fit on the GPU, and to stream it takes {} of the host's memory: {} are available. Free memory, or raise --vram so that the key stays on the GPU",
+        Bytes(*needed),
+        Bytes(*available)
+    )]
+    HostMemory {
+        /// Bytes of its points.
+        needed: u64,
+        /// Bytes that this process may take.
+        available: u64,
+    },
+
+    /// The memory for a proof did not become free in time.
+    #[error(
+        "no memory for another proof became free on the GPU in {seconds} seconds. Ask for fewer proofs at a time; if none ends, start a new process"
+    )]
+    Busy {
+        /// How long it was waited for.
+        seconds: u64,
+    },
+
+    /// The thread that made several proofs in one pass panicked.
+    #[error(
+        "the proof was to be made together with another one, whose thread stopped. Prove again"
+    )]
+    PassLost,
+
     /// A kernel failed while it ran.
     #[error(
         "the GPU failed while it ran {kernel}: {reason}. This process cannot use it any more: start a new one"

@@ -217,6 +217,9 @@ pub struct BenchProveArgs {
     /// Proofs after the first one
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub repeat: usize,
+    /// Proofs after the first one that are made at a time, by as many threads
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub at_a_time: u32,
     /// What proves.
     #[command(flatten)]
     pub device: DeviceArgs,
@@ -278,6 +281,10 @@ pub enum CircuitCommand {
         /// Multiprocessors of the GPU to plan for
         #[arg(long, value_name = "N", default_value_t = 132, value_parser = clap::value_parser!(u32).range(1..))]
         multiprocessors: u32,
+        /// Proofs that are asked for at a time: a key that does not fit in the memory is
+        /// streamed once for several of them
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        proofs: u32,
     },
 }
 

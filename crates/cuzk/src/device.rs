@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use cuda::{CudaError, GpuBackend};
+use cuda::{CudaError, GpuBackend, MemoryUse};
 use groth16::{Backend, CpuBackend, DeviceKind};
 use serde::Serialize;
 
 use crate::cli::{Device, DeviceArgs};
 use crate::failure::Failure;
 use crate::progress::{Meter, Progress};
+use crate::{memory, table};
 
 /// The chosen device.
 pub struct Chosen {
@@ -33,6 +34,45 @@ pub struct DeviceDocument {
     pub reason: String,
 }
 
+/// A GPU's memory in `--json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct VramDocument {
+    /// `resident` or `streamed`.
+    key: &'static str,
+    /// Proofs that there is memory for.
+    proofs: usize,
+    planned_bytes: u64,
+    taken_bytes: u64,
+}
+
+impl From<MemoryUse> for VramDocument {
+    fn from(memory: MemoryUse) -> Self {
+        Self {
+            key: if memory.streamed {
+                "streamed"
+            } else {
+                "resident"
+            },
+            proofs: memory.proofs,
+            planned_bytes: memory.planned_bytes,
+            taken_bytes: memory.taken_bytes,
+        }
+    }
+}
+
+impl VramDocument {
+    /// In words.
+    pub fn text(&self) -> String {
+        format!(
+            "{} planned, {} taken, for {} at a time; the key is {}",
+            table::bytes(self.planned_bytes),
+            table::bytes(self.taken_bytes),
+            self.proofs,
+            self.key
+        )
+    }
+}
+
 /// Chooses the device.
 ///
 /// # Errors
@@ -50,7 +90,7 @@ pub fn choose(args: &DeviceArgs, progress: &Progress) -> Result<Chosen, Failure>
 }
 
 fn open(args: &DeviceArgs) -> Result<GpuBackend, CudaError> {
-    let backend = GpuBackend::open(args.gpu)?;
+    let backend = GpuBackend::open(args.gpu)?.with_host_memory(memory::available);
     Ok(match args.vram {
         Some(vram) => backend.with_vram_limit(vram.bytes()),
         None => backend,

@@ -6,7 +6,7 @@ use groth16::progress::Progress;
 use rayon::prelude::*;
 
 use super::BackendFailure;
-use super::plan::ProofPlan;
+use super::search::Sums;
 use super::sum::SumPlan;
 use crate::device::{Arena, Device, DeviceSlice, Ledger, Lifetime, PinnedBuffer, Pod, Stream};
 use crate::msm::SumCurve;
@@ -38,14 +38,13 @@ pub fn decoding_bytes<P: DevicePoint>(points: usize) -> u64 {
 /// Copies all sections of `key` to the device, decodes them there to their places, and makes the
 /// copies of them that the plan wants. `work` gives memory that nobody else uses meanwhile.
 pub fn load(
-    plan: &ProofPlan,
+    sums: &Sums,
     device: &Device,
     resident: &Arena,
     work: impl Fn(&Ledger) -> Arena,
     key: &ProvingKey,
     progress: &dyn Progress,
 ) -> Result<(), BackendFailure> {
-    let sums = &plan.sums;
     let points = sums.sizes().into_iter().map(|(_, size)| size.points as u64);
     progress.begin("load key", points.sum());
     let mut loader = Loader {

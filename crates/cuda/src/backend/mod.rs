@@ -1,48 +1,64 @@
 //! The prover's backend on a GPU.
 //!
 //! The first proof of a circuit with a key plans its memory, takes it in one arena, and copies the
-//! key's points to the device. Later proofs with the same key allocate nothing: the packed
-//! witness goes up, everything from it to the five sums is queued at once, and a few kilobytes of
-//! partial sums come back.
+//! key's points to the device, or, if they do not fit there, to page-locked memory of the host. Later
+//! proofs with the same key allocate nothing: the packed witness goes up, everything from it to the
+//! five sums is queued at once, and a few kilobytes of partial sums come back.
 
 mod dual;
+mod fixed;
+mod front;
 mod key;
+mod loaded;
+mod per_sum;
 mod plan;
 mod pool;
+mod query_bits;
 mod sample;
 mod search;
 mod self_test;
+mod streamed;
 mod sum;
 #[cfg(test)]
 mod tests;
 mod unit;
 
 use std::error::Error;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use groth16::key::{FileStamp, KeyError, ProvingKey};
+use groth16::key::{KeyError, ProvingKey};
 use groth16::progress::Progress;
 use groth16::{Backend, BackendError, DeviceInfo, DeviceKind, GroupSums, PhaseTimes};
 use r1cs::{CompiledCircuit, PackedWitness};
 
-use crate::device::{Arena, Device, Ledger};
+use crate::device::Device;
 use crate::error::{CudaError, Result};
 use crate::fatbin::Target;
 use crate::topic::Topic;
-use pool::Pool;
-use unit::{Shared, Stages, Unit};
+use loaded::{Identity, Loaded};
+use unit::Stages;
 
 pub use dual::{DualRunError, dual_run};
-pub use plan::{PlanError, PlanTarget, ProofPlan, SumChoice};
+pub use plan::{PlanError, PlanTarget, ProofPlan, Streaming, SumChoice};
 pub use self_test::{SelfTest, SelfTestError, self_test};
+pub use streamed::ChunkSummary;
 
 /// Memory that is left to the driver and to others when no limit is given.
 const VRAM_LEFT: u64 = 256 << 20;
+
+/// How long a proof waits for memory that other proofs use: longer than any of them takes that is not
+/// stuck.
+const WAIT_LIMIT: Duration = Duration::from_secs(600);
 
 /// Proves on one GPU.
 pub struct GpuBackend {
     device: Device,
     vram_limit: Option<u64>,
+    callers: AtomicUsize,
+    host_memory: fn() -> Option<u64>,
+    wait_limit: Duration,
     progress: Arc<dyn Progress + Send + Sync>,
     /// The circuit and key of the last proof.
     loaded: Mutex<Option<Arc<Loaded>>>,
@@ -72,6 +88,9 @@ impl GpuBackend {
         GpuBackend {
             device,
             vram_limit: None,
+            callers: AtomicUsize::new(1),
+            host_memory: || None,
+            wait_limit: WAIT_LIMIT,
             progress: Arc::new(()),
             loaded: Mutex::default(),
         }
@@ -85,6 +104,28 @@ impl GpuBackend {
             device: self.device.with_vram_limit(bytes),
             ..self
         }
+    }
+
+    /// Lets a proof wait at most so long for memory that other proofs use.
+    #[must_use]
+    pub fn with_wait_limit(self, wait_limit: Duration) -> Self {
+        GpuBackend { wait_limit, ..self }
+    }
+
+    /// Asks `host_memory` how many bytes this process may still take, before a key that is to be streamed
+    /// takes as many as the parameter file has. `None`: not known.
+    #[must_use]
+    pub fn with_host_memory(self, host_memory: fn() -> Option<u64>) -> Self {
+        GpuBackend {
+            host_memory,
+            ..self
+        }
+    }
+
+    /// Says how many threads ask for proofs at a time. The next key that is loaded is planned for it: if
+    /// it does not fit and is streamed, a pass makes so many proofs as pay.
+    pub fn expect_callers(&self, callers: usize) {
+        self.callers.store(callers.max(1), Ordering::Relaxed);
     }
 
     /// Reports the loading of keys and every proof to `progress`.
@@ -105,6 +146,8 @@ impl GpuBackend {
     pub fn memory(&self) -> Result<Option<MemoryUse>> {
         let free = self.device.free_bytes()?;
         Ok(lock(&self.loaded).as_ref().map(|loaded| MemoryUse {
+            streamed: loaded.plan.streaming().is_some(),
+            proofs: loaded.plan.units(),
             planned_bytes: loaded.plan.bytes(),
             taken_bytes: loaded.free_before.saturating_sub(free),
         }))
@@ -118,6 +161,7 @@ impl GpuBackend {
             vram_bytes: free.min(limit),
             limited: limit <= free,
             multiprocessors: self.device.info().multiprocessors,
+            callers: self.callers.load(Ordering::Relaxed),
         })
     }
 
@@ -139,6 +183,7 @@ impl GpuBackend {
         *loaded = None;
         let plan = ProofPlan::new("the circuit", circuit, self.target()?)?;
         check_sections(&plan, key)?;
+        self.check_host_memory(&plan)?;
         let new = Arc::new(Loaded::new(
             &self.device,
             plan,
@@ -150,6 +195,34 @@ impl GpuBackend {
         Ok(new)
     }
 
+    /// Refuses to stream a key that the host has no memory for, before the system ends the process.
+    fn check_host_memory(&self, plan: &ProofPlan) -> Result<()> {
+        let needed = plan.streaming().map(|streaming| streaming.pass_bytes);
+        match (needed, (self.host_memory)()) {
+            (Some(needed), Some(available)) if needed > available => {
+                Err(CudaError::HostMemory { needed, available })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Loads a key by a plan of one's own.
+    #[cfg(test)]
+    fn load_as(
+        &self,
+        circuit: &CompiledCircuit,
+        key: &ProvingKey,
+        plan: ProofPlan,
+    ) -> std::result::Result<(), BackendFailure> {
+        let identity = Identity {
+            circuit: circuit.digest(),
+            key: key.stamp(),
+        };
+        let new = Loaded::new(&self.device, plan, identity, key, &*self.progress)?;
+        *lock(&self.loaded) = Some(Arc::new(new));
+        Ok(())
+    }
+
     /// Every stage of a proof, for comparisons.
     fn stages(
         &self,
@@ -158,8 +231,7 @@ impl GpuBackend {
         witness: &PackedWitness,
     ) -> std::result::Result<Stages, BackendFailure> {
         let loaded = self.load(circuit, key)?;
-        let mut unit = loaded.units.take();
-        Ok(unit.stages(&loaded.plan, &loaded.shared, witness)?)
+        Ok(loaded.stages(witness, self.wait_limit)?)
     }
 
     fn prove(
@@ -171,7 +243,7 @@ impl GpuBackend {
         let mut loading = PhaseTimes::default();
         let loaded = loading.measure("load key", || self.load(circuit, key))?;
         self.progress.begin("prove", 1);
-        let (sums, times) = loaded.prove(witness)?;
+        let (sums, times) = loaded.prove(witness, self.wait_limit)?;
         self.progress.advance(1);
         let mut all = PhaseTimes::default();
         for (phase, time) in loading.iter().chain(times.iter()) {
@@ -226,77 +298,15 @@ fn check_sections(plan: &ProofPlan, key: &ProvingKey) -> std::result::Result<(),
 /// Device memory of a circuit and its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
+    /// Whether the key is streamed.
+    pub streamed: bool,
+    /// Proofs that may be under way at a time.
+    pub proofs: usize,
     /// What the plan says.
     pub planned_bytes: u64,
     /// How much less the driver says is free than before. It counts in pages of 2 MiB, and
     /// includes the kernels' code and whatever other processes took meanwhile.
     pub taken_bytes: u64,
-}
-
-/// Which circuit and key are on the device.
-#[derive(PartialEq, Eq)]
-struct Identity {
-    circuit: [u8; 32],
-    key: FileStamp,
-}
-
-/// A circuit and a key on the device, with the memory of the proofs under way.
-struct Loaded {
-    identity: Identity,
-    plan: ProofPlan,
-    shared: Shared,
-    units: Pool<Unit>,
-    /// Free memory before the arena was taken.
-    free_before: u64,
-    /// Everything above lies in it.
-    _arena: Arena,
-}
-
-impl Loaded {
-    fn new(
-        device: &Device,
-        plan: ProofPlan,
-        identity: Identity,
-        key: &ProvingKey,
-        progress: &dyn Progress,
-    ) -> std::result::Result<Self, BackendFailure> {
-        let mut ledger = Ledger::new(plan.resident.name().to_owned());
-        let lifetime = crate::Lifetime::RESIDENT;
-        let resident_room = ledger.reserve_ledger(&plan.resident, lifetime);
-        let rooms: Vec<_> = (0..plan.units)
-            .map(|unit| {
-                let bytes = plan.unit_bytes() as usize;
-                ledger.reserve::<u8>(format!("unit {unit}"), bytes, lifetime)
-            })
-            .collect();
-        let free_before = device.free_bytes()?;
-        let arena = device.arena(&ledger)?;
-        let resident = arena.within(resident_room, &plan.resident);
-        let work = |ledger: &Ledger| arena.within(rooms[0], ledger);
-        key::load(&plan, device, &resident, work, key, progress)?;
-        let shared = Shared::bind(&plan, device, &resident, &work(&plan.unit))?;
-        let units = rooms
-            .iter()
-            .map(|room| Unit::bind(&plan, device, &resident, &arena.within(*room, &plan.unit)))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Loaded {
-            identity,
-            plan,
-            shared,
-            units: Pool::new(units),
-            free_before,
-            _arena: arena,
-        })
-    }
-
-    /// Proves with the next unit that is free.
-    fn prove(
-        &self,
-        witness: &PackedWitness,
-    ) -> std::result::Result<(GroupSums, PhaseTimes), BackendFailure> {
-        let mut unit = self.units.take();
-        Ok(unit.prove(&self.plan, &self.shared, witness)?)
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,22 +1,31 @@
 //! What proving a circuit on a GPU takes: every buffer, and the way of each sum, before anything is
 //! allocated.
 //!
-//! Two ledgers share one arena. The *resident* one holds what all proofs of the circuit share: the
-//! key's points, the compiled circuit, the constant lists. The *unit* one holds what one proof
-//! writes; it is there once for each proof that may be under way at a time.
+//! A key *stays* on the device, or it is *streamed*: passes through it, chunk by chunk. In both cases the
+//! buffers are in ledgers that share one arena: what all proofs of the circuit share, and what a proof
+//! writes. The latter is there once for each proof that may be under way; while a key is streamed, only
+//! what a proof keeps is, and the work memory is shared by the proofs of a pass.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use blstrs::Scalar;
-use r1cs::{Bitmap, CompiledCircuit};
+use r1cs::CompiledCircuit;
 
-use super::search::{Found, PIECES_MAX, PerSum, Search, Sizes, Sums};
+use super::fixed::{Fixed, Ledgers};
+use super::per_sum::PerSum;
+use super::search::{Found, Search, Sizes, Sums};
+use super::streamed::{ChunkSummary, StreamFound, StreamSearch, StreamedSums};
 use super::sum::SumSize;
-use crate::device::{Ledger, LedgerEntry, Lifetime, Phase, Slot};
+use crate::device::{LedgerEntry, Phase};
 use crate::error::CudaError;
-use crate::evaluate::{EvaluatorPlan, Program, ProgramError, Query, QueryPlan, WitnessPlan};
+use crate::evaluate::ProgramError;
 use crate::msm::Choice;
-use crate::ntt::{QuotientForm, QuotientPlan};
+
+/// What the driver takes besides the arena and no ledger knows of: the kernels' code, the rounding of the
+/// arena to its pages of 2 MiB, and what launches need.
+///
+/// Measured on an H200 (driver 580.159): see `docs/gpu.md`.
+pub const DRIVER_BYTES: u64 = 12 << 20;
 
 /// A device to plan for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,43 +36,36 @@ pub struct PlanTarget {
     pub limited: bool,
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
+    /// Proofs that callers ask for at a time. A pass over a streamed key makes so many of them as pay.
+    pub callers: usize,
 }
 
 /// A plan of all proofs of one circuit.
 pub struct ProofPlan {
-    pub(super) resident: Ledger,
-    pub(super) unit: Ledger,
+    pub(super) ledgers: Ledgers,
     pub(super) units: usize,
-    pieces: usize,
     pub(super) fixed: Fixed,
-    pub(super) sums: Sums,
+    pub(super) way: Way,
     choices: PerSum<Choice>,
+    ms: f64,
+    reason: String,
 }
 
-/// What does not depend on how the sums are done.
-pub(super) struct Fixed {
-    pub evaluator: EvaluatorPlan,
-    pub witness: WitnessPlan,
-    pub quotient: QuotientPlan,
-    pub a: Slot<Scalar>,
-    pub b: Slot<Scalar>,
-    pub l_query: TailPlan,
-    pub a_query: TailPlan,
-    pub b_query: TailPlan,
-    /// 0, 1, 2, …: the scalars of the longest tail in order.
-    pub identity: Slot<u32>,
+/// How the sums get at the key's points.
+pub(super) enum Way {
+    /// They are there.
+    Resident { sums: Sums, pieces: usize },
+    /// They come.
+    Streamed(StreamedSums),
 }
 
-/// The terms of a query whose values are no bits.
-pub(super) struct TailPlan {
-    pub query: QueryPlan,
-    /// Indices of their points; empty if those are all points in order.
-    pub points: Slot<u32>,
-    pub scalars: Slot<[u32; 8]>,
-}
+/// A plan of one of the two kinds, or the least memory that one would take.
+pub(super) type Tried = Result<Result<ProofPlan, u64>, PlanError>;
 
 impl ProofPlan {
-    /// Plans the proofs of `circuit` with a key as published.
+    /// Plans the proofs of `circuit` with a key as published. A key that fits beside two proofs stays. One
+    /// that fits beside one, which may leave the sums little memory to work in, stays if the model says
+    /// that this is faster; otherwise it is streamed.
     ///
     /// # Errors
     /// [`PlanError::Device`] with `DoesNotFit`, naming the least memory that would do;
@@ -72,14 +74,63 @@ impl ProofPlan {
         name: &str,
         circuit: &CompiledCircuit,
         target: PlanTarget,
-    ) -> std::result::Result<Self, PlanError> {
-        let mut resident = Ledger::new(format!("proving {name}"));
-        let mut unit = Ledger::new("a proof");
-        let fixed = Fixed::new(circuit, &mut resident, &mut unit)?;
+    ) -> Result<Self, PlanError> {
+        let arena = PlanTarget {
+            vram_bytes: target.vram_bytes.saturating_sub(DRIVER_BYTES),
+            ..target
+        };
+        let resident = Self::resident(name, circuit, arena)?;
+        match resident {
+            Ok(plan) if plan.units > 1 => Ok(plan),
+            resident => {
+                Self::of_both(resident, Self::streamed(name, circuit, arena)?).map_err(|needed| {
+                    PlanError::Device(CudaError::DoesNotFit {
+                        what: format!("proving {name}"),
+                        needed: needed + DRIVER_BYTES,
+                        available: target.vram_bytes,
+                        limited: target.limited,
+                    })
+                })
+            }
+        }
+    }
+
+    /// The better of the two, with the reason.
+    fn of_both(resident: Result<Self, u64>, streamed: Result<Self, u64>) -> Result<Self, u64> {
+        match (resident, streamed) {
+            (Ok(resident), Ok(streamed)) => {
+                let (stays, passes) = (resident.ms, streamed.ms);
+                let better = |ms: f64, other: &str, other_ms: f64| {
+                    format!("sums of {ms:.1} ms by the model, {other_ms:.1} ms if it {other}")
+                };
+                Ok(if passes < stays {
+                    let reason = better(passes, "stayed", stays);
+                    ProofPlan { reason, ..streamed }
+                } else {
+                    let reason = better(stays, "were streamed", passes);
+                    ProofPlan { reason, ..resident }
+                })
+            }
+            (Ok(plan), Err(_)) => {
+                let reason = "it fits".to_owned();
+                Ok(ProofPlan { reason, ..plan })
+            }
+            (Err(needed), Ok(plan)) => {
+                let mib = (needed + DRIVER_BYTES).div_ceil(1 << 20);
+                let reason = format!("to stay it would need at least {mib} MiB");
+                Ok(ProofPlan { reason, ..plan })
+            }
+            (Err(resident), Err(streamed)) => Err(resident.min(streamed)),
+        }
+    }
+
+    fn resident(name: &str, circuit: &CompiledCircuit, target: PlanTarget) -> Tried {
+        let mut ledgers = Ledgers::resident(name);
+        let fixed = Fixed::new(circuit, &mut ledgers)?;
         let sizes = fixed.sizes(circuit);
         let search = Search {
-            resident: &resident,
-            unit: &unit,
+            resident: &ledgers.resident,
+            unit: &ledgers.work,
             sizes: &sizes,
             target,
         };
@@ -88,59 +139,165 @@ impl ProofPlan {
             pieces,
             ways,
             choices,
-        } = search.run()?;
-        let both = (&ways, pieces);
-        let sums = Sums::new(&sizes, both, target, &mut resident, &mut unit);
-        Ok(ProofPlan {
-            choices,
+        } = match search.run() {
+            Ok(found) => found,
+            Err(needed) => return Ok(Err(needed)),
+        };
+        let (resident, unit) = (&mut ledgers.resident, &mut ledgers.work);
+        let sums = Sums::new(&sizes, (&ways, pieces), target, resident, unit);
+        let ms = choices.as_array().map(|choice| choice.chosen.ms);
+        Ok(Ok(ProofPlan {
+            ledgers,
             units,
-            pieces,
-            resident,
-            unit,
             fixed,
-            sums,
-        })
+            way: Way::Resident { sums, pieces },
+            choices,
+            ms: ms.iter().sum::<f64>() * pieces as f64,
+            reason: "it fits beside two proofs".to_owned(),
+        }))
+    }
+
+    #[allow(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method by its name is one of a single lifetime"
+    )]
+    fn streamed(name: &str, circuit: &CompiledCircuit, target: PlanTarget) -> Tried {
+        Self::streamed_as(name, circuit, target, |search| search.run())
+    }
+
+    /// Streamed in the way that `choose` takes.
+    pub(super) fn streamed_as(
+        name: &str,
+        circuit: &CompiledCircuit,
+        target: PlanTarget,
+        choose: impl FnOnce(&StreamSearch<'_>) -> Result<StreamFound, u64>,
+    ) -> Tried {
+        let mut ledgers = Ledgers::streamed(name);
+        let fixed = Fixed::new(circuit, &mut ledgers)?;
+        let sizes: Sizes = fixed.sizes(circuit);
+        let search = StreamSearch {
+            ledgers: &ledgers,
+            fixed: &fixed,
+            sizes: &sizes,
+            target,
+            chosen: RefCell::default(),
+        };
+        let found = match choose(&search) {
+            Ok(found) => found,
+            Err(needed) => return Ok(Err(needed)),
+        };
+        let (cuts, ways) = (&found.cuts, found.ways());
+        let sums = StreamedSums::new(&sizes, &fixed, cuts, &ways, target, &mut ledgers);
+        Ok(Ok(ProofPlan {
+            units: found.proofs,
+            way: Way::Streamed(sums),
+            choices: found.choices,
+            ms: found.ms,
+            reason: String::new(),
+            ledgers,
+            fixed,
+        }))
     }
 
     /// All buffers that stay: name, size, lifetime.
     pub fn resident_entries(&self) -> &[LedgerEntry] {
-        self.resident.entries()
+        self.ledgers.resident.entries()
     }
 
-    /// All buffers of one proof.
+    /// All buffers that are there for each proof under way.
     pub fn unit_entries(&self) -> &[LedgerEntry] {
-        self.unit.entries()
+        let held = self.ledgers.held.as_ref();
+        held.unwrap_or(&self.ledgers.work).entries()
+    }
+
+    /// All buffers that the proofs of a pass share; none if the key stays.
+    pub fn work_entries(&self) -> &[LedgerEntry] {
+        match self.ledgers.held {
+            Some(_) => self.ledgers.work.entries(),
+            None => &[],
+        }
     }
 
     /// Bytes that stay.
     pub fn resident_bytes(&self) -> u64 {
-        self.resident.peak_bytes()
+        self.ledgers.resident.peak_bytes()
     }
 
-    /// Bytes of one proof, whose buffers share them.
+    /// Bytes of one proof under way, whose buffers share them.
     pub fn unit_bytes(&self) -> u64 {
-        self.unit.peak_bytes().max(self.sums.load_bytes())
+        match (&self.way, &self.ledgers.held) {
+            (_, Some(held)) => held.peak_bytes(),
+            (Way::Resident { sums, .. }, None) => {
+                self.ledgers.work.peak_bytes().max(sums.load_bytes())
+            }
+            (Way::Streamed(_), None) => self.ledgers.work.peak_bytes(),
+        }
     }
 
-    /// Proofs under way at a time.
+    /// Bytes that the proofs of a pass share.
+    pub fn work_bytes(&self) -> u64 {
+        match self.ledgers.held {
+            Some(_) => self.ledgers.work.peak_bytes(),
+            None => 0,
+        }
+    }
+
+    /// Bytes that the driver takes besides.
+    pub fn driver_bytes(&self) -> u64 {
+        DRIVER_BYTES
+    }
+
+    /// Proofs under way at a time; of a streamed key, proofs of a pass.
     pub fn units(&self) -> usize {
         self.units
     }
 
-    /// Pieces that the terms of each sum are cut into, to spare memory.
+    /// Pieces that the terms of each sum over a key that stays are cut into, to spare memory.
     pub fn pieces(&self) -> usize {
-        self.pieces
+        match self.way {
+            Way::Resident { pieces, .. } => pieces,
+            Way::Streamed(_) => 1,
+        }
     }
 
-    /// Bytes in all: what the arena takes.
+    /// How a key that does not stay is streamed.
+    pub fn streaming(&self) -> Option<Streaming> {
+        let Way::Streamed(sums) = &self.way else {
+            return None;
+        };
+        let sections = sums.chunks();
+        Some(Streaming {
+            chunk_bytes: sums.slot_bytes,
+            buffers: sums.ring.len(),
+            sections,
+            pass_bytes: sections.iter().map(|section| section.bytes).sum(),
+        })
+    }
+
+    /// Why the key stays, or why it does not.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The model's time for the sums of a proof, in milliseconds.
+    pub fn model_ms(&self) -> f64 {
+        self.ms
+    }
+
+    /// Bytes of the arena.
+    pub fn arena_bytes(&self) -> u64 {
+        self.resident_bytes() + self.units as u64 * self.unit_bytes() + self.work_bytes()
+    }
+
+    /// Bytes in all.
     pub fn bytes(&self) -> u64 {
-        self.resident_bytes() + self.units as u64 * self.unit_bytes()
+        self.arena_bytes() + self.driver_bytes()
     }
 
-    /// Bytes of one proof in use in each phase.
+    /// Bytes that one proof has in use in each phase, those that it shares included.
     pub fn phase_bytes(&self) -> BTreeMap<Phase, u64> {
         let bytes = |phase: Phase| {
-            let entries = self.unit.entries().iter();
+            let entries = self.unit_entries().iter().chain(self.work_entries());
             let alive = entries.filter(|entry| entry.lifetime.contains(phase));
             alive.map(|entry| entry.bytes).sum()
         };
@@ -150,9 +307,12 @@ impl ProofPlan {
             .collect()
     }
 
-    /// How each sum is done, and why.
+    /// How each sum is done, and why; of a streamed key, the sum over a chunk.
     pub fn sums(&self) -> impl Iterator<Item = SumChoice<'_>> {
-        let sizes = self.sums.sizes();
+        let sizes: [(&'static str, &SumSize); 5] = match &self.way {
+            Way::Resident { sums, .. } => sums.sizes(),
+            Way::Streamed(sums) => sums.sizes(),
+        };
         let both = sizes.into_iter().zip(self.choices.as_array());
         both.map(|((group, size), choice)| SumChoice {
             name: size.name,
@@ -163,6 +323,19 @@ impl ProofPlan {
             choice,
         })
     }
+}
+
+/// How a key is streamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Streaming {
+    /// Bytes of a buffer of the ring.
+    pub chunk_bytes: u64,
+    /// Buffers of the ring.
+    pub buffers: usize,
+    /// Chunks of each section.
+    pub sections: [ChunkSummary; 5],
+    /// Bytes that a pass copies to the device, whatever number of proofs it makes.
+    pub pass_bytes: u64,
 }
 
 /// A sum, and the way chosen for it.
@@ -191,112 +364,4 @@ pub enum PlanError {
     /// The circuit has no program.
     #[error(transparent)]
     Program(#[from] ProgramError),
-}
-
-impl Fixed {
-    fn new(
-        circuit: &CompiledCircuit,
-        resident: &mut Ledger,
-        unit: &mut Ledger,
-    ) -> std::result::Result<Self, PlanError> {
-        let domain = circuit.shape().domain();
-        let evaluator = EvaluatorPlan::new(Program::new(circuit)?, resident);
-        let witness = WitnessPlan::new(circuit, unit);
-        // The quotient's scalars end up in b's bytes.
-        let a = unit.reserve("a", domain, Phase::Evaluate.to(Phase::Transform));
-        let b = unit.reserve("b", domain, Phase::Evaluate.to(Phase::SumH));
-        let quotient = QuotientPlan::new(domain.ilog2(), QuotientForm::Monomial, unit);
-        let mut tail = |query, lifetime| TailPlan::new(query, circuit, lifetime, resident, unit);
-        let l_query = tail(Query::L, Phase::SumL.into());
-        let a_query = tail(Query::A, Phase::SumA.into());
-        let b_query = tail(Query::B, Phase::SumBG1.to(Phase::SumBG2));
-        let tails = [&l_query, &a_query, &b_query];
-        let longest = tails.iter().map(|tail| tail.points.len()).max();
-        Ok(Fixed {
-            identity: resident.reserve(
-                "query: 0, 1, 2, …",
-                longest.unwrap_or(0),
-                Lifetime::RESIDENT,
-            ),
-            evaluator,
-            witness,
-            quotient,
-            a,
-            b,
-            l_query,
-            a_query,
-            b_query,
-        })
-    }
-
-    fn sizes(&self, circuit: &CompiledCircuit) -> Sizes {
-        let density = circuit.density();
-        let h = circuit.shape().domain() - 1;
-        let query = |name, phase, tail: &TailPlan, present: Option<&Bitmap>| SumSize {
-            name,
-            phase,
-            points: tail.query.points(),
-            terms: tail.query.terms(),
-            variables: circuit.shape().aux,
-            selected: bits_with_point(circuit, present),
-        };
-        let b = |name, phase| query(name, phase, &self.b_query, Some(&density.b_aux));
-        Sizes {
-            h: SumSize {
-                name: "h",
-                phase: Phase::SumH,
-                points: h,
-                terms: h,
-                variables: 0,
-                selected: 0,
-            },
-            l: query("l", Phase::SumL, &self.l_query, None),
-            a: query("a", Phase::SumA, &self.a_query, Some(&density.a_aux)),
-            b_g1: b("b_g1", Phase::SumBG1),
-            b_g2: b("b_g2", Phase::SumBG2),
-        }
-    }
-}
-
-impl TailPlan {
-    fn new(
-        query: Query,
-        circuit: &CompiledCircuit,
-        lifetime: Lifetime,
-        resident: &mut Ledger,
-        unit: &mut Ledger,
-    ) -> Self {
-        let name = match query {
-            Query::L => "l",
-            Query::A => "a",
-            Query::B => "b",
-        };
-        let plan = QueryPlan::new(query, circuit, resident);
-        let indexed = plan.terms() != plan.points();
-        TailPlan {
-            points: resident.reserve(
-                format!("query {name}: tail points"),
-                if indexed { padded(plan.terms()) } else { 0 },
-                Lifetime::RESIDENT,
-            ),
-            scalars: unit.reserve(
-                format!("{name}: tail scalars"),
-                padded(plan.terms()),
-                lifetime,
-            ),
-            query: plan,
-        }
-    }
-}
-
-/// Room for terms that fill up the last piece of a sum.
-fn padded(terms: usize) -> usize {
-    terms + PIECES_MAX
-}
-
-/// Bits among the aux variables that are present; `None`: all are.
-fn bits_with_point(circuit: &CompiledCircuit, present: Option<&Bitmap>) -> usize {
-    let is_bit = circuit.layout().bitmap().words().iter().enumerate();
-    let both = is_bit.map(|(k, word)| word & present.map_or(u64::MAX, |bits| bits.words()[k]));
-    both.map(|word| word.count_ones() as usize).sum()
 }

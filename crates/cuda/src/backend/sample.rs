@@ -9,8 +9,22 @@ struct Sample {
     builder: Builder,
     inputs: Vec<Scalar>,
     aux: Vec<Scalar>,
-    /// State of a generator of test values; nothing secret.
-    state: u64,
+    /// The circuit follows from the one, the values from the other; nothing secret.
+    shape: SplitMix,
+    values: SplitMix,
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
 }
 
 /// A circuit of `steps` steps, each with `bits` bits and a product of earlier variables, with a
@@ -20,11 +34,22 @@ pub fn sample(
     bits: usize,
     seed: u64,
 ) -> Result<(CompiledCircuit, PackedWitness), r1cs::Error> {
+    sample_with(steps, bits, seed, seed)
+}
+
+/// As [`sample`], with other values for the same circuit for each `values`.
+pub fn sample_with(
+    steps: usize,
+    bits: usize,
+    seed: u64,
+    values: u64,
+) -> Result<(CompiledCircuit, PackedWitness), r1cs::Error> {
     let mut sample = Sample {
         builder: Builder::new(),
         inputs: vec![Scalar::ONE],
         aux: Vec::new(),
-        state: seed,
+        shape: SplitMix(seed),
+        values: SplitMix(values),
     };
     let mut known = vec![Variable::ONE];
     for step in 0..steps {
@@ -35,7 +60,7 @@ pub fn sample(
         for _ in 0..bits {
             known.push(sample.bit());
         }
-        let [x, y] = [(); 2].map(|()| known[sample.next() as usize % known.len()]);
+        let [x, y] = [(); 2].map(|()| known[sample.shape.next() as usize % known.len()]);
         known.push(sample.product(x, y));
     }
     let circuit = sample.builder.finish()?;
@@ -44,18 +69,9 @@ pub fn sample(
 }
 
 impl Sample {
-    /// SplitMix64 (Steele, Lea, Flood 2014).
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     fn field_element(&mut self) -> Scalar {
         (0..4).fold(Scalar::ZERO, |sum, _| {
-            sum * Scalar::from(u64::MAX) + Scalar::from(self.next())
+            sum * Scalar::from(u64::MAX) + Scalar::from(self.values.next())
         })
     }
 
@@ -71,7 +87,7 @@ impl Sample {
 
     /// A new bit x: (1 − x)·x = 0.
     fn bit(&mut self) -> Variable {
-        let value = Scalar::from(self.next() >> 63);
+        let value = Scalar::from(self.values.next() >> 63);
         let x = self.aux(value);
         let minus_x = (x, -Scalar::ONE);
         self.builder.enforce(

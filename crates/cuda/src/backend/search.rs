@@ -1,9 +1,9 @@
 //! The search for the fastest plan that fits.
 
+use super::per_sum::{Five, PerSum};
 use super::plan::PlanTarget;
-use super::sum::{SumPlan, SumSize};
+use super::sum::{Combiners, SumPlan, SumSize};
 use crate::device::Ledger;
-use crate::error::{CudaError, Result};
 use crate::msm::{Candidate, Choice, FullSumLimits, G1, G2, SumCurve};
 
 /// Proofs under way at a time, if they fit: one is uploaded and evaluated while the other's sums
@@ -20,47 +20,12 @@ const PIECES: [usize; 5] = [1, 4, 16, 64, PIECES_MAX];
 /// The most pieces of a sum's terms.
 pub const PIECES_MAX: usize = 256;
 
-/// One for each of the five sums.
-pub struct PerSum<T> {
-    pub h: T,
-    pub l: T,
-    pub a: T,
-    pub b_g1: T,
-    pub b_g2: T,
-}
-
 pub type Sizes = PerSum<SumSize>;
 pub type Ways = PerSum<Candidate>;
 
-impl<T> PerSum<T> {
-    pub fn as_array(&self) -> [&T; 5] {
-        [&self.h, &self.l, &self.a, &self.b_g1, &self.b_g2]
-    }
-
-    fn at(&mut self, sum: usize) -> &mut T {
-        match sum {
-            0 => &mut self.h,
-            1 => &mut self.l,
-            2 => &mut self.a,
-            3 => &mut self.b_g1,
-            _ => &mut self.b_g2,
-        }
-    }
-
-    fn map<U>(self, f: impl Fn(T) -> U) -> PerSum<U> {
-        PerSum {
-            h: f(self.h),
-            l: f(self.l),
-            a: f(self.a),
-            b_g1: f(self.b_g1),
-            b_g2: f(self.b_g2),
-        }
-    }
-}
-
 impl Sizes {
     /// The choice for each sum. `base_bytes` gets a sum's number and the bytes of its points.
-    fn choose(
+    pub fn choose(
         &self,
         target: PlanTarget,
         pieces: usize,
@@ -117,6 +82,17 @@ impl Sums {
         }
     }
 
+    /// For adding up.
+    pub fn as_five(&self) -> Combiners<'_> {
+        Five {
+            h: &self.h,
+            l: &self.l,
+            a: &self.a,
+            b_g1: &self.b_g1,
+            b_g2: &self.b_g2,
+        }
+    }
+
     /// Group and size of each.
     pub fn sizes(&self) -> [(&'static str, &SumSize); 5] {
         [
@@ -169,14 +145,18 @@ impl Search<'_> {
     /// What is left over then goes to copies of the bases.
     ///
     /// # Errors
-    /// `DoesNotFit` with the least memory that would do.
-    pub fn run(&self) -> Result<Found> {
+    /// The least memory that would do.
+    pub fn run(&self) -> Result<Found, u64> {
         let vram = self.target.vram_bytes;
         if self.bytes(UNITS, (&self.one_copy(1, vram), 1)) <= vram {
             return Ok(self.with_copies(UNITS, vram));
         }
-        // The same steps whatever the limit, so that the least memory of all is enough.
-        let mut least = u64::MAX;
+        // Looked at first, so that less memory than this is refused soon, and this is enough.
+        let smallest = PIECES.map(|pieces| self.bytes(1, (&self.one_copy(pieces, 0), pieces)));
+        let least = smallest.into_iter().min().unwrap_or(u64::MAX);
+        if least > vram {
+            return Err(least);
+        }
         for pieces in PIECES {
             for shift in WORK_LOGS.rev().chain([0]) {
                 let work_bytes = (1u64 << shift) - 1;
@@ -188,15 +168,9 @@ impl Search<'_> {
                 if needed <= vram {
                     return Ok(self.in_pieces(pieces, work_bytes, ways));
                 }
-                least = least.min(needed);
             }
         }
-        Err(CudaError::DoesNotFit {
-            what: self.resident.name().to_owned(),
-            needed: least,
-            available: vram,
-            limited: self.target.limited,
-        })
+        Err(least)
     }
 
     /// A plan whose sums go over their terms in pieces.

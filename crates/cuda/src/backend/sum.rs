@@ -2,12 +2,17 @@
 
 use std::ops::Range;
 
+use groth16::GroupSums;
+use group::Group;
+use rayon::prelude::*;
+
 use super::key::decoding_bytes;
+use super::per_sum::Five;
 use crate::device::{Arena, Device, DeviceSlice, Ledger, Lifetime, Phase, Slot, Stream};
 use crate::error::Result;
 use crate::msm::{
     BitSelection, BitSum, BitSumPlan, Candidate, Choice, FullSum, FullSumLimits, FullSumPlan,
-    FullSumTerms, MultiplesPlan, SumCurve, TermIndices,
+    FullSumTerms, G1, G2, MultiplesPlan, SumCurve, TermIndices,
 };
 use crate::points::DevicePoint;
 
@@ -199,13 +204,50 @@ impl<C: SumCurve> SumPlan<C> {
         let windows = &self.candidate.shape.windows;
         multiples.run(stream, self.bases(resident), self.size.points, windows)
     }
+}
 
-    /// The sum, from what [`Sum::partial_sums`] have downloaded.
-    pub fn combine(&self, full: &[[C::Affine; 2]], bits: &[[C::Affine; 2]]) -> C::Projective {
-        let pieces = full.chunks(self.full.sums_len().max(1));
-        pieces.fold(BitSumPlan::<C>::combine(bits), |sum, piece| {
-            sum + self.full.combine(piece)
-        })
+impl<C: SumCurve> Combine<C> for SumPlan<C> {
+    fn combine(&self, sums: &PartialSums<C>) -> C::Projective {
+        let pieces = sums.full.par_chunks(self.full.sums_len().max(1));
+        let pieces = pieces.map(|piece| self.full.combine(piece));
+        let bits = BitSumPlan::<C>::combine(&sums.bits);
+        pieces.reduce(C::Projective::identity, |x, y| x + y) + bits
+    }
+}
+
+/// Adds up on the host what a device left apart.
+pub trait Combine<C: SumCurve>: Sync {
+    /// The sum, from what was downloaded.
+    fn combine(&self, sums: &PartialSums<C>) -> C::Projective;
+}
+
+/// What was downloaded of the five sums.
+pub type Partials = Five<PartialSums<G1>, PartialSums<G2>>;
+
+/// Who adds it up.
+pub type Combiners<'a> = Five<&'a dyn Combine<G1>, &'a dyn Combine<G2>>;
+
+impl Partials {
+    /// The five sums, on all threads.
+    pub fn combine(&self, plans: &Combiners<'_>) -> GroupSums {
+        let g1 = [
+            (plans.h, &self.h),
+            (plans.l, &self.l),
+            (plans.a, &self.a),
+            (plans.b_g1, &self.b_g1),
+        ];
+        let g1 = || {
+            let sums = g1.into_par_iter().map(|(plan, sums)| plan.combine(sums));
+            sums.collect::<Vec<_>>()
+        };
+        let (g1, b_g2) = rayon::join(g1, || plans.b_g2.combine(&self.b_g2));
+        GroupSums {
+            h: g1[0],
+            l: g1[1],
+            a: g1[2],
+            b_g1: g1[3],
+            b_g2,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use groth16::{Backend, BackendError, CpuBackend, GroupSums};
 use r1cs::{CompiledCircuit, PackedWitness};
 
 use super::dual::dual_run;
-use super::sample::sample;
+use super::sample::{sample, sample_with};
 use super::self_test::self_test;
 use super::{GpuBackend, PlanTarget, ProofPlan};
 use crate::{CudaError, Device};
@@ -51,12 +51,48 @@ impl Case {
     }
 
     fn plan(&self, vram_bytes: u64) -> Result<ProofPlan, super::PlanError> {
+        self.plan_for(vram_bytes, 1)
+    }
+
+    fn plan_for(&self, vram_bytes: u64, callers: usize) -> Result<ProofPlan, super::PlanError> {
         let target = PlanTarget {
             vram_bytes,
             limited: true,
             multiprocessors: 2,
+            callers,
         };
         ProofPlan::new("the circuit", &self.circuit, target)
+    }
+
+    /// The least memory that does.
+    fn least(&self) -> u64 {
+        let Err(super::PlanError::Device(CudaError::DoesNotFit { needed, .. })) = self.plan(0)
+        else {
+            panic!("a plan without memory");
+        };
+        needed
+    }
+
+    /// On `device`, with the key streamed in chunks of at most `slot_bytes`, `proofs` proofs in a pass.
+    fn streaming(&self, device: &Device, slot_bytes: u64, proofs: usize) -> GpuBackend {
+        let target = PlanTarget {
+            vram_bytes: 4 << 30,
+            limited: true,
+            multiprocessors: device.info().multiprocessors,
+            callers: proofs,
+        };
+        let plan = ProofPlan::streamed_as("the circuit", &self.circuit, target, |search| {
+            search.run_with(slot_bytes, proofs)
+        });
+        let plan = plan.unwrap().unwrap();
+        assert_eq!(plan.units(), proofs);
+        let sections = plan.streaming().unwrap().sections;
+        let chunks = sections.map(|section| section.chunks);
+        println!("{slot_bytes} bytes, {proofs} proofs: {chunks:?} chunks");
+        let backend = GpuBackend::on(device.clone());
+        let loaded = backend.load_as(&self.circuit, &self.key, plan);
+        loaded.map_err(BackendError::from).unwrap();
+        backend
     }
 }
 
@@ -107,9 +143,7 @@ fn every_stage_is_the_cpus_also_between_proofs() {
 fn the_least_memory_that_is_named_is_enough() {
     let case = Case::new(40, 3, 1);
     let expected = case.sums(&CpuBackend::new()).unwrap();
-    let Err(super::PlanError::Device(CudaError::DoesNotFit { needed, .. })) = case.plan(0) else {
-        panic!("a plan without memory");
-    };
+    let needed = case.least();
     assert!(case.plan(needed - 1).is_err());
     let ample = case.plan(1 << 32).unwrap();
     let tight = case.plan(needed).unwrap();
@@ -133,6 +167,110 @@ fn the_least_memory_that_is_named_is_enough() {
             !fatal && source.to_string().contains("Raise --vram"),
             "{source}"
         );
+    }
+}
+
+#[test]
+fn a_key_may_come_in_chunks_of_any_size() {
+    // Mostly bits; no bits at all. 12 288 bytes are the smallest chunk that holds the points of a bitmap's
+    // word in G2.
+    for (steps, bits, slots) in [(9, 20, &[12_288, 16_500][..]), (70, 0, &[12_288])] {
+        let case = Case::new(steps, bits, 7);
+        for device in devices() {
+            for slot_bytes in slots {
+                let backend = case.streaming(&device, *slot_bytes, 1);
+                // Twice: the second proof finds leftovers of the first in the ring.
+                for _ in 0..2 {
+                    dual_run(&backend, &case.circuit, &case.key, &case.witness).unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pass_serves_several_proofs_and_each_gets_its_own() {
+    let case = Case::new(5, 30, 8);
+    let cpu = CpuBackend::new();
+    let proofs: Vec<_> = (0..4)
+        .map(|values| {
+            let (circuit, witness) = sample_with(5, 30, 8, values).unwrap();
+            assert_eq!(circuit.digest(), case.circuit.digest());
+            let expected = cpu.sums(&circuit, &case.key, &witness).unwrap().0;
+            (witness, expected)
+        })
+        .collect();
+    assert_ne!(proofs[0].1, proofs[1].1);
+    for device in devices() {
+        for at_a_time in [2, 3] {
+            let backend = case.streaming(&device, 16_500, at_a_time);
+            thread::scope(|scope| {
+                for (witness, expected) in &proofs {
+                    let (backend, case) = (&backend, &case);
+                    scope.spawn(move || {
+                        let found = backend.sums(&case.circuit, &case.key, witness);
+                        assert_eq!(found.unwrap().0, *expected);
+                    });
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn with_too_little_memory_for_it_a_key_is_streamed() {
+    let case = Case::new(60, 20, 7);
+    let least = case.least();
+    let plan = case.plan(least).unwrap();
+    let streaming = plan.streaming().unwrap();
+    assert!(
+        plan.reason().starts_with("to stay it would need"),
+        "{}",
+        plan.reason()
+    );
+    assert!(streaming.sections.iter().any(|section| section.chunks > 1));
+    // With all the memory there is, the key stays.
+    assert!(case.plan(1 << 32).unwrap().streaming().is_none());
+    assert_eq!(case.plan_for(least, 4).unwrap().units(), 1);
+    for device in devices()
+        .into_iter()
+        .filter(|device| device.info().emulated)
+    {
+        let backend = GpuBackend::on(device).with_vram_limit(least);
+        assert_eq!(
+            case.sums(&backend).unwrap(),
+            case.sums(&CpuBackend::new()).unwrap()
+        );
+        let memory = backend.memory().unwrap().unwrap();
+        assert!(memory.streamed && memory.proofs == 1);
+        let backend = backend.with_host_memory(|| Some(1));
+        assert!(case.sums(&backend).is_ok(), "it is loaded already");
+        let error = Case::new(59, 20, 7).sums(&backend).unwrap_err();
+        assert!(error.to_string().contains("the host's memory"), "{error}");
+        assert!(memory.taken_bytes <= memory.planned_bytes && memory.planned_bytes <= least);
+    }
+}
+
+#[test]
+fn a_proof_does_not_wait_for_memory_for_ever() {
+    let case = Case::new(3, 2, 1);
+    for device in devices() {
+        let backend = GpuBackend::on(device).with_wait_limit(std::time::Duration::ZERO);
+        // One that finds memory does not need the time.
+        case.sums(&backend).unwrap();
+        let threads = 4;
+        let results: Vec<_> = thread::scope(|scope| {
+            let proofs = (0..threads).map(|_| scope.spawn(|| case.sums(&backend)));
+            let proofs: Vec<_> = proofs.collect();
+            proofs
+                .into_iter()
+                .map(|proof| proof.join().unwrap())
+                .collect()
+        });
+        for error in results.into_iter().filter_map(Result::err) {
+            let text = error.to_string();
+            assert!(text.contains("Ask for fewer proofs at a time"), "{text}");
+        }
     }
 }
 

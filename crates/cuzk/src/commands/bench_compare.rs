@@ -6,7 +6,7 @@ use filecoin::native::NativeWitness;
 use serde::Serialize;
 
 use crate::cli::{BenchCompareArgs, Device, DeviceArgs};
-use crate::device::{self, DeviceDocument};
+use crate::device::{self, DeviceDocument, VramDocument};
 use crate::failure::{Exit, Failure};
 use crate::{Context, input, keys, table};
 
@@ -41,10 +41,15 @@ pub fn run(context: &Context, args: &BenchCompareArgs) -> Result<(), Failure> {
         circuit: request.circuit_id().name(),
         partitions: request.partitions(),
         device: chosen.document,
+        vram: gpu.memory()?.map(VramDocument::from),
     };
     let text = table::pairs(&[
         ("circuit", document.circuit.to_owned()),
         ("device", document.device.name.clone()),
+        (
+            "GPU memory",
+            (document.vram.as_ref()).map_or("none".to_owned(), VramDocument::text),
+        ),
         (
             "equal",
             format!(
@@ -76,4 +81,5 @@ struct Document {
     circuit: &'static str,
     partitions: usize,
     device: DeviceDocument,
+    vram: Option<VramDocument>,
 }

@@ -1,8 +1,11 @@
 //! `cuzk bench prove NAME`: proofs of one witness over and over, from the packed witness to the
 //! verified proof.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use cuda::MemoryUse;
 use filecoin::native::NativeWitness;
 use filecoin::{CircuitId, WitnessGenerator};
 use groth16::{Blinding, PreparedVerifyingKey};
@@ -11,10 +14,10 @@ use serde::Serialize;
 
 use crate::Context;
 use crate::cli::BenchProveArgs;
-use crate::device::{self, DeviceDocument};
+use crate::device::{self, DeviceDocument, VramDocument};
 use crate::failure::{Exit, Failure};
 use crate::keys::{self, KeyDocument};
-use crate::table::{self, Align, Table};
+use crate::table::{self, Align, Table, grouped};
 
 /// Runs the command.
 pub fn run(context: &Context, id: CircuitId, args: &BenchProveArgs) -> Result<(), Failure> {
@@ -33,38 +36,89 @@ pub fn run(context: &Context, id: CircuitId, args: &BenchProveArgs) -> Result<()
     let witness = NativeWitness.witness(&request, 0, &circuit)?;
     let pvk = PreparedVerifyingKey::from(key.key.vk());
 
-    let mut runs = Vec::new();
-    for _ in 0..=args.repeat {
+    let at_a_time = args.at_a_time as usize;
+    if let Some(gpu) = &device.gpu {
+        gpu.expect_callers(at_a_time);
+    }
+    let backend = &*device.backend;
+    let prove = || -> Result<Run, Failure> {
         let blinding = Blinding::random()?;
         let start = Instant::now();
-        let backend = &*device.backend;
         let (_, times) = groth16::prove(backend, &circuit, &key.key, &pvk, &witness, blinding)?;
-        runs.push(Run {
+        Ok(Run {
             total: start.elapsed(),
             phases: times.iter().collect(),
-        });
-    }
+        })
+    };
+    let first = prove()?;
+    let start = Instant::now();
+    let runs = repeat(args.repeat, at_a_time, &prove)?;
+    let all = start.elapsed();
     let memory = match &device.gpu {
         Some(gpu) => gpu.memory()?,
         None => None,
     };
-    let first = runs.remove(0);
     let document = Document {
         schema: "cuzk.bench-prove/1",
         circuit: id.name(),
         seed: args.seed,
         device: device.document,
         key: KeyDocument::new(&key.path, key.trust),
-        vram: memory.map(|memory| VramDocument {
-            planned_bytes: memory.planned_bytes,
-            taken_bytes: memory.taken_bytes,
-        }),
+        vram: memory.map(VramDocument::from),
         proofs: runs.len(),
+        at_a_time,
         first_ms: ms(first.total),
         total_ms: median(runs.iter().map(|run| run.total)),
+        per_proof_ms: ms(all / u32::try_from(runs.len().max(1)).unwrap_or(u32::MAX)),
         phases: phases(&first, &runs),
     };
-    context.output.show(&document, &document.text())
+    context.output.show(&document, &document.text())?;
+    match memory {
+        Some(memory) if memory.taken_bytes > memory.planned_bytes => Err(above_plan(memory)),
+        _ => Ok(()),
+    }
+}
+
+/// `count` proofs, `at_a_time` under way.
+fn repeat(
+    count: usize,
+    at_a_time: usize,
+    prove: &(impl Fn() -> Result<Run, Failure> + Sync),
+) -> Result<Vec<Run>, Failure> {
+    let next = AtomicUsize::new(0);
+    let some = || -> Result<Vec<Run>, Failure> {
+        let mut runs = Vec::new();
+        while next.fetch_add(1, Ordering::Relaxed) < count {
+            runs.push(prove()?);
+        }
+        Ok(runs)
+    };
+    let results: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..at_a_time).map(|_| scope.spawn(some)).collect();
+        threads
+            .into_iter()
+            .map(thread::ScopedJoinHandle::join)
+            .collect()
+    });
+    let mut runs = Vec::new();
+    for result in results {
+        runs.extend(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+    }
+    Ok(runs)
+}
+
+/// More memory is taken than planned: the plan is wrong, or others took some meanwhile.
+fn above_plan(memory: MemoryUse) -> Failure {
+    Failure::new(
+        Exit::Internal,
+        "VRAM_ABOVE_PLAN",
+        format!(
+            "{} of GPU memory are taken, {} were planned",
+            grouped(memory.taken_bytes),
+            grouped(memory.planned_bytes)
+        ),
+        "measure while no other process uses the GPU; if the figures stay, this is a defect: please report it",
+    )
 }
 
 /// A proof.
@@ -102,15 +156,13 @@ struct Document {
     key: KeyDocument,
     vram: Option<VramDocument>,
     proofs: usize,
+    at_a_time: usize,
     first_ms: f64,
+    /// From the start to the end of a proof after the first, median.
     total_ms: f64,
+    /// The time of all proofs after the first, divided by their number.
+    per_proof_ms: f64,
     phases: Vec<PhaseDocument>,
-}
-
-#[derive(Serialize)]
-struct VramDocument {
-    planned_bytes: u64,
-    taken_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -123,13 +175,7 @@ struct PhaseDocument {
 impl Document {
     fn text(&self) -> String {
         let uuid = self.device.uuid.as_deref().unwrap_or("no UUID");
-        let vram = self.vram.as_ref().map_or("none".to_owned(), |vram| {
-            format!(
-                "{} planned, {} taken",
-                table::bytes(vram.planned_bytes),
-                table::bytes(vram.taken_bytes)
-            )
-        });
+        let vram = (self.vram.as_ref()).map_or("none".to_owned(), VramDocument::text);
         let head = table::pairs(&[
             ("circuit", format!("{}, seed {}", self.circuit, self.seed)),
             (
@@ -140,7 +186,10 @@ impl Document {
             ("GPU memory", vram),
             (
                 "proofs",
-                format!("1 first, {} more, all verified", self.proofs),
+                format!(
+                    "1 first, {} more, {} at a time, all verified: {:.3} ms for each",
+                    self.proofs, self.at_a_time, self.per_proof_ms
+                ),
             ),
         ]);
         let mut table = Table::new(&[

@@ -21,7 +21,8 @@ pub fn run(context: &Context, command: &CircuitCommand) -> Result<(), Failure> {
             name,
             vram,
             multiprocessors,
-        } => plan::run(context, parse(name)?, *vram, *multiprocessors),
+            proofs,
+        } => plan::run(context, parse(name)?, *vram, *multiprocessors, *proofs),
     }
 }
 

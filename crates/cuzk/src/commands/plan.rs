@@ -1,6 +1,6 @@
 //! `cuzk circuit plan NAME`: what proving a circuit on a GPU takes, buffer by buffer.
 
-use cuda::{LedgerEntry, PlanError, PlanTarget, ProofPlan, SumChoice};
+use cuda::{ChunkSummary, LedgerEntry, PlanError, PlanTarget, ProofPlan, Streaming, SumChoice};
 use filecoin::CircuitId;
 use serde::Serialize;
 
@@ -18,12 +18,14 @@ pub fn run(
     id: CircuitId,
     vram: Option<Size>,
     multiprocessors: u32,
+    proofs: u32,
 ) -> Result<(), Failure> {
     let circuit = id.compiled()?;
     let target = PlanTarget {
         vram_bytes: vram.map_or(u64::MAX >> 1, Size::bytes),
         limited: true,
         multiprocessors,
+        callers: proofs as usize,
     };
     let plan = ProofPlan::new(id.name(), &circuit, target)?;
     let document = Document {
@@ -31,21 +33,27 @@ pub fn run(
         circuit: id.name(),
         vram_bytes: vram.map(Size::bytes),
         multiprocessors,
+        proofs,
+        key: if plan.streaming().is_some() {
+            "streamed"
+        } else {
+            "resident"
+        },
+        reason: plan.reason().to_owned(),
         bytes: plan.bytes(),
+        driver_bytes: plan.driver_bytes(),
         resident_bytes: plan.resident_bytes(),
         unit_bytes: plan.unit_bytes(),
+        work_bytes: plan.work_bytes(),
         units: plan.units(),
         pieces: plan.pieces(),
-        resident: plan
-            .resident_entries()
-            .iter()
-            .map(BufferDocument::from)
-            .collect(),
-        unit: plan
-            .unit_entries()
-            .iter()
-            .map(BufferDocument::from)
-            .collect(),
+        model_ms: plan.model_ms(),
+        streaming: plan
+            .streaming()
+            .map(|streaming| StreamingDocument::new(&streaming, plan.units())),
+        resident: documents(plan.resident_entries()),
+        unit: documents(plan.unit_entries()),
+        work: documents(plan.work_entries()),
         phases: plan
             .phase_bytes()
             .into_iter()
@@ -97,15 +105,82 @@ struct Document {
     circuit: &'static str,
     vram_bytes: Option<u64>,
     multiprocessors: u32,
+    proofs: u32,
+    /// `resident` or `streamed`.
+    key: &'static str,
+    reason: String,
     bytes: u64,
+    driver_bytes: u64,
     resident_bytes: u64,
     unit_bytes: u64,
+    work_bytes: u64,
     units: usize,
     pieces: usize,
+    model_ms: f64,
+    streaming: Option<StreamingDocument>,
     resident: Vec<BufferDocument>,
     unit: Vec<BufferDocument>,
+    work: Vec<BufferDocument>,
     phases: Vec<PhaseDocument>,
     sums: Vec<SumDocument>,
+}
+
+/// How the key passes through the device.
+#[derive(Serialize)]
+struct StreamingDocument {
+    buffers: usize,
+    chunk_bytes: u64,
+    pass_bytes: u64,
+    bytes_per_proof: u64,
+    sections: Vec<SectionDocument>,
+}
+
+#[derive(Serialize)]
+struct SectionDocument {
+    name: &'static str,
+    chunks: usize,
+    chunk_points: usize,
+    bytes: u64,
+}
+
+impl StreamingDocument {
+    fn new(streaming: &Streaming, proofs: usize) -> Self {
+        let section = |section: &ChunkSummary| SectionDocument {
+            name: section.name,
+            chunks: section.chunks,
+            chunk_points: section.chunk_points,
+            bytes: section.bytes,
+        };
+        Self {
+            buffers: streaming.buffers,
+            chunk_bytes: streaming.chunk_bytes,
+            pass_bytes: streaming.pass_bytes,
+            bytes_per_proof: streaming.pass_bytes / proofs.max(1) as u64,
+            sections: streaming.sections.iter().map(section).collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut table = Table::new(&[
+            ("section of the key", Align::Left),
+            ("chunks", Align::Right),
+            ("points of the largest", Align::Right),
+            ("bytes", Align::Right),
+        ]);
+        for section in &self.sections {
+            table.row([
+                section.name.to_owned(),
+                section.chunks.to_string(),
+                grouped(section.chunk_points as u64),
+                grouped(section.bytes),
+            ]);
+        }
+        table.render()
+    }
+}
+
+fn documents(entries: &[LedgerEntry]) -> Vec<BufferDocument> {
+    entries.iter().map(BufferDocument::from).collect()
 }
 
 #[derive(Serialize)]
@@ -164,7 +239,7 @@ impl From<SumChoice<'_>> for SumDocument {
 
 impl Document {
     fn text(&self) -> String {
-        let head = table::pairs(&[
+        let mut head = vec![
             ("circuit", self.circuit.to_owned()),
             (
                 "GPU memory",
@@ -175,33 +250,56 @@ impl Document {
                     None => table::bytes(self.bytes),
                 },
             ),
+            ("key", format!("{}: {}", self.key, self.reason)),
+        ];
+        head.extend(self.streaming.as_ref().map(|streaming| {
+            let text = format!(
+                "{} for a pass, {} for a proof, in chunks of up to {} through {} buffers",
+                table::bytes(streaming.pass_bytes),
+                table::bytes(streaming.bytes_per_proof),
+                table::bytes(streaming.chunk_bytes),
+                streaming.buffers
+            );
+            ("over the bus", text)
+        }));
+        head.extend([
             ("stays", table::bytes(self.resident_bytes)),
+            ("driver", table::bytes(self.driver_bytes)),
             (
                 "sums",
-                match self.pieces {
-                    1 => "all terms at once".to_owned(),
-                    pieces => format!("terms in up to {pieces} pieces, to spare memory"),
+                match (self.pieces, &self.streaming) {
+                    (_, Some(_)) => "chunk by chunk".to_owned(),
+                    (1, None) => "all terms at once".to_owned(),
+                    (pieces, None) => format!("terms in up to {pieces} pieces, to spare memory"),
                 },
             ),
-            (
-                "a proof",
-                format!(
-                    "{}, {} at a time",
-                    table::bytes(self.unit_bytes),
-                    self.units
-                ),
-            ),
+            ("a proof", self.a_proof()),
         ]);
+        let head = table::pairs(&head);
         let mut phases = Table::new(&[("phase of a proof", Align::Left), ("in use", Align::Right)]);
         for phase in &self.phases {
             phases.row([phase.phase.to_owned(), table::bytes(phase.bytes)]);
         }
-        format!(
-            "{head}\n{}\n{}\n{}",
-            buffers("what stays", &self.resident),
-            buffers("of a proof", &self.unit),
-            phases.render()
-        )
+        let mut tables = Vec::new();
+        tables.extend(self.streaming.as_ref().map(StreamingDocument::text));
+        tables.push(buffers("what stays", &self.resident));
+        tables.push(buffers("of a proof", &self.unit));
+        if !self.work.is_empty() {
+            tables.push(buffers("of a pass", &self.work));
+        }
+        tables.push(phases.render());
+        format!("{head}\n{}", tables.join("\n"))
+    }
+
+    fn a_proof(&self) -> String {
+        let (bytes, units) = (table::bytes(self.unit_bytes), self.units);
+        match self.streaming {
+            None => format!("{bytes}, {units} at a time"),
+            Some(_) => format!(
+                "{bytes}, {units} in a pass, which takes {}",
+                table::bytes(self.work_bytes)
+            ),
+        }
     }
 }
 

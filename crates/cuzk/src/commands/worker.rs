@@ -166,6 +166,7 @@ fn fitting(
         vram_bytes: limit.map_or(free, |limit| limit.min(free)),
         limited: limit.is_some(),
         multiprocessors: device.info().multiprocessors,
+        callers: 1,
     };
     let fits = |id: &CircuitId| {
         let circuit = id.compiled().ok()?;

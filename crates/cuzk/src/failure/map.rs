@@ -109,6 +109,8 @@ impl From<CudaError> for Failure {
             CudaError::MissingImage { .. } => (Exit::Resources, "DEVICE_NO_CODE"),
             CudaError::DoesNotFit { .. } => (Exit::Resources, "VRAM"),
             CudaError::OutOfMemory { .. } => (Exit::Resources, "VRAM"),
+            CudaError::HostMemory { .. } => (Exit::Resources, "MEMORY"),
+            CudaError::Busy { .. } => (Exit::Resources, "DEVICE_BUSY"),
             CudaError::LaunchFailure { .. } | CudaError::Call { .. } => {
                 (Exit::Internal, "DEVICE_FAILED")
             }
