@@ -113,8 +113,12 @@ fn plans_need_no_gpu_and_keep_to_the_memory_given() {
         assert!(bytes("bytes") <= gib << 30);
         assert_eq!(
             bytes("bytes"),
-            bytes("resident_bytes") + bytes("units") * bytes("unit_bytes")
+            bytes("driver_bytes")
+                + bytes("resident_bytes")
+                + bytes("units") * bytes("unit_bytes")
+                + bytes("work_bytes")
         );
+        assert_eq!(document["key"], "resident");
         assert_eq!(sum(&document["resident"]), bytes("resident_bytes"));
         assert!(sum(&document["unit"]) >= bytes("unit_bytes"));
         assert_eq!(document["sums"].as_array().unwrap().len(), 5);
@@ -130,6 +134,45 @@ fn plans_need_no_gpu_and_keep_to_the_memory_given() {
         "sum b_g2 in G2",
         "chosen",
     ] {
+        assert!(text.ok().contains(part), "{part}: {text:#?}");
+    }
+}
+
+#[test]
+fn a_key_that_does_not_fit_is_streamed() {
+    let plan = |proofs: &str, rest: &[&str]| {
+        let plan = ["circuit", "plan", "winning-2k", "--vram", "100MiB"];
+        run(plan.iter().chain(&["--proofs", proofs]).chain(rest))
+    };
+    let document = plan("1", &["--json"]).json();
+    assert_eq!(document["key"], "streamed");
+    let streaming = &document["streaming"];
+    let bytes = |value: &Value| value.as_u64().unwrap();
+    let sections = streaming["sections"].as_array().unwrap();
+    let all: u64 = sections
+        .iter()
+        .map(|section| bytes(&section["bytes"]))
+        .sum();
+    assert_eq!(bytes(&streaming["pass_bytes"]), all);
+    assert_eq!(streaming["pass_bytes"], streaming["bytes_per_proof"]);
+    for section in sections {
+        let (chunks, points) = (bytes(&section["chunks"]), bytes(&section["chunk_points"]));
+        assert!(
+            chunks * points * 192 >= bytes(&section["bytes"]),
+            "{section}"
+        );
+        assert!(points * 96 <= bytes(&streaming["chunk_bytes"]), "{section}");
+    }
+    assert!(bytes(&document["bytes"]) <= 100 << 20);
+    // A pass for two copies as much as one for one.
+    let two = plan("2", &["--json"]).json();
+    let proofs = bytes(&two["units"]);
+    assert_eq!(
+        bytes(&two["streaming"]["bytes_per_proof"]),
+        bytes(&two["streaming"]["pass_bytes"]) / proofs
+    );
+    let text = plan("1", &[]);
+    for part in ["over the bus", "section of the key", "of a pass"] {
         assert!(text.ok().contains(part), "{part}: {text:#?}");
     }
 }

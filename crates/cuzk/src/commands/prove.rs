@@ -73,6 +73,9 @@ pub fn prove(
     let spec = request.circuit_id().key_spec(&circuit);
     proving::check_memory(&circuit, kind)?;
     let key = phases.run("open key", || keys::proving_key(context, store, &spec))?;
+    if let Some(gpu) = &device.gpu {
+        gpu.expect_callers(inputs.len());
+    }
     let prover = Prover {
         request,
         inputs: &inputs,
