@@ -17,6 +17,7 @@ mod device;
 mod gate;
 mod judge;
 mod message;
+mod observer;
 mod pool;
 mod recovery;
 mod run;
@@ -39,6 +40,7 @@ use store::{Digest, JobId, JobRecord, Retention, Store};
 pub use device::{Device, JobInfo, Port, Task, UnitProof};
 pub use judge::{Joined, Judge};
 pub use message::Callback;
+pub use observer::Observer;
 pub use status::{Status, Totals};
 
 use crate::Error;
@@ -124,6 +126,17 @@ impl Service {
         judge: Arc<dyn Judge>,
         devices: Vec<Arc<dyn Device>>,
     ) -> Result<Self, Error> {
+        Self::start_observed(settings, store, judge, devices, Arc::new(observer::Nobody))
+    }
+
+    /// As [`Service::start`], seen by an observer from the recovery on.
+    pub fn start_observed(
+        settings: Settings,
+        store: Arc<dyn Store>,
+        judge: Arc<dyn Judge>,
+        devices: Vec<Arc<dyn Device>>,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Self, Error> {
         let (sender, messages) = channel();
         let inbox = Inbox::new(sender);
         let status = Arc::new(RwLock::new(Status::default()));
@@ -134,6 +147,7 @@ impl Service {
                 store: Arc::clone(&store),
                 judge,
                 devices,
+                observer,
             },
             (inbox.clone(), messages),
             Arc::clone(&status),
@@ -261,15 +275,21 @@ impl Service {
             .send(Message::Event(Event::DeviceReleased { device }));
     }
 
-    /// Takes no more jobs, waits until no unit runs any more (at most `grace`), stops the devices
-    /// and ends. Open jobs go on at the next start. Says whether everything had come to its end.
-    pub fn shut_down(mut self, grace: Duration) -> bool {
+    /// Takes no more jobs and starts no more units from now on; waits until none runs any more, at
+    /// most `grace`. Says whether that was reached.
+    pub fn drain(&self, grace: Duration) -> bool {
         let (sender, receiver) = sync_channel(1);
         let reply = Box::new(move |()| {
             let _ = sender.send(());
         });
         self.inbox.send(Message::Drained { reply });
-        let drained = receiver.recv_timeout(grace).is_ok();
+        receiver.recv_timeout(grace).is_ok()
+    }
+
+    /// [Drains](Service::drain), stops the devices and ends. Open jobs go on at the next start.
+    /// Says whether every unit had come to its end.
+    pub fn shut_down(mut self, grace: Duration) -> bool {
+        let drained = self.drain(grace);
         self.stop();
         drained
     }

@@ -13,6 +13,7 @@ use super::device::{Device, JobInfo, Port, Task, UnitProof};
 use super::gate::Gate;
 use super::judge::{Joined, Judge};
 use super::message::{Callback, Inbox, Message};
+use super::observer::Observer;
 use super::pool::{Pool, caught};
 use super::status::Status;
 use super::writes::Bytes;
@@ -34,6 +35,7 @@ pub(super) struct Parts {
     pub(super) store: Arc<dyn Store>,
     pub(super) judge: Arc<dyn Judge>,
     pub(super) devices: Vec<Arc<dyn Device>>,
+    pub(super) observer: Arc<dyn Observer>,
 }
 
 pub(super) struct Loop {
@@ -46,6 +48,7 @@ pub(super) struct Loop {
     /// Through which devices read the store.
     gate: Arc<Gate>,
     judge: Arc<dyn Judge>,
+    observer: Arc<dyn Observer>,
     pool: Pool,
     inbox: Inbox,
     messages: Receiver<Message>,
@@ -86,6 +89,7 @@ impl Loop {
             store,
             judge,
             devices,
+            observer,
         } = parts;
         let clock = Clock::new();
         let began = clock.now();
@@ -102,6 +106,7 @@ impl Loop {
             jobs: HashMap::new(),
             holder,
             judge,
+            observer,
             pool: Pool::new(settings.judge_threads)?,
             inbox,
             messages,
@@ -178,8 +183,9 @@ impl Loop {
 
     /// Lets the scheduler take an event; what it wants done goes to the backlog.
     pub(super) fn step(&mut self, event: Event) {
-        self.scheduler
-            .step(self.clock.now(), event, &mut self.backlog);
+        let now = self.clock.now();
+        self.observer.event(now, &event);
+        self.scheduler.step(now, event, &mut self.backlog);
     }
 
     fn take(&mut self, message: Message) {
@@ -239,6 +245,8 @@ impl Loop {
 
     /// A device has handed over a proof: it is checked before anybody relies on it.
     fn returned(&mut self, lease: LeaseId, proof: UnitProof) {
+        self.observer
+            .returned(self.clock.now(), lease, &proof.timings);
         self.step(Event::UnitReturned { lease });
         let Some(unit) = self.scheduler.judging(lease) else {
             return;
@@ -471,6 +479,7 @@ impl Loop {
     }
 
     fn carry_out(&mut self, action: Action) {
+        self.observer.action(self.clock.now(), &action);
         match action {
             Action::Persist(_) => {}
             Action::Reply { ticket, reply } => {

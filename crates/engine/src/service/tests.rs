@@ -440,3 +440,72 @@ fn ten_thousand_queued_jobs() {
         "the restart is slow: {restart:?}"
     );
 }
+
+/// Names what it sees.
+#[derive(Default)]
+struct Notes(Mutex<Vec<&'static str>>);
+
+impl Observer for Notes {
+    fn event(&self, _now: Millis, event: &Event) {
+        let note = match event {
+            Event::Submit { .. } => "submit",
+            Event::UnitReturned { .. } => "unit returned",
+            Event::UnitJudged { .. } => "unit judged",
+            _ => return,
+        };
+        self.0.lock().unwrap().push(note);
+    }
+
+    fn returned(&self, _now: Millis, _lease: crate::scheduler::LeaseId, timings: &store::Timings) {
+        assert_eq!(timings.device_ms, 3);
+        self.0.lock().unwrap().push("timings");
+    }
+
+    fn action(&self, _now: Millis, action: &crate::scheduler::Action) {
+        use crate::scheduler::{Action, Write};
+        let note = match action {
+            Action::Persist(Write::Insert(_)) => "stored",
+            Action::Start { .. } => "start",
+            Action::Assemble { .. } => "assemble",
+            Action::Ended { .. } => "ended",
+            _ => return,
+        };
+        self.0.lock().unwrap().push(note);
+    }
+}
+
+#[test]
+fn an_observer_sees_a_job_from_its_submission_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let notes = Arc::new(Notes::default());
+    let service = Service::start_observed(
+        settings(),
+        store,
+        Arc::new(FakeJudge),
+        vec![right("a")],
+        Arc::clone(&notes) as Arc<dyn Observer>,
+    )
+    .unwrap();
+    completes(&service, &submit(&service, "a job", 1));
+    assert_eq!(
+        *notes.0.lock().unwrap(),
+        [
+            "submit",
+            "stored",
+            "start",
+            "timings",
+            "unit returned",
+            "unit judged",
+            "assemble",
+            "ended"
+        ]
+    );
+    // After draining nothing is taken, and what was asked before is still answered.
+    assert!(service.drain(Duration::from_secs(20)));
+    let refused = service.submit(submission(&service, "another", 1));
+    assert!(matches!(
+        refused,
+        Err(Error::Refused(crate::scheduler::Refusal::Draining))
+    ));
+}
