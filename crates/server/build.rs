@@ -1,0 +1,24 @@
+//! Compiles the messages of `proto/`, without a protoc.
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use prost::Message as _;
+
+const FILES: [&str; 1] = ["cuzk/v1/proving.proto"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new("../../proto");
+    println!("cargo::rerun-if-changed={}", root.display());
+    let descriptors = protox::compile(FILES, [root])?;
+    let out = env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
+    // For reflection.
+    fs::write(
+        Path::new(&out).join("descriptors.bin"),
+        descriptors.encode_to_vec(),
+    )?;
+    tonic_prost_build::configure().compile_fds(descriptors)?;
+    Ok(())
+}

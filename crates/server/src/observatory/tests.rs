@@ -1,0 +1,237 @@
+//! Events lead to the state that is shown.
+
+use engine::scheduler::{Action, DeviceId, Event, Fault, LeaseId, Outcome, Verdict, Write};
+use engine::service::Observer;
+use store::{Digest, JobId, JobRecord, JobState, OpenJob, Priority, Timings, UnitKey, UnitRecord};
+
+use super::*;
+
+const JOB: JobId = JobId::from_bytes([1; 16]);
+const DEVICE: DeviceId = DeviceId(0);
+
+fn record(id: JobId, units: u32) -> JobRecord {
+    JobRecord {
+        id,
+        name: format!("job {id}"),
+        request_id: String::new(),
+        digest: Digest::new([0; 32]),
+        client: "test".to_owned(),
+        circuit: "porep-2k".to_owned(),
+        priority: Priority::Normal,
+        deadline_ms: None,
+        accepted_ms: 1_000,
+        submitted_ms: 1_000,
+        payload_bytes: 1,
+        unit_bytes: 1,
+        units,
+        attempt: 1,
+        state: JobState::Open,
+        started_ms: None,
+        finished_ms: None,
+        failure: None,
+        timings: Timings::default(),
+        test_key: false,
+    }
+}
+
+fn unit(index: u32) -> UnitKey {
+    UnitKey {
+        job: JOB,
+        attempt: 1,
+        index,
+    }
+}
+
+fn start(lease: u64, index: u32) -> Action {
+    Action::Start {
+        device: DEVICE,
+        lease: LeaseId(lease),
+        unit: unit(index),
+    }
+}
+
+fn insert(observatory: &Observatory, units: u32) {
+    let write = Write::Insert(Box::new(record(JOB, units)));
+    observatory.action(1_000, &Action::Persist(write));
+}
+
+fn states(observatory: &Observatory, now: Millis) -> Vec<&'static str> {
+    let views = observatory.pipelines(now);
+    views[0]
+        .partitions
+        .iter()
+        .map(|p| p.state.label())
+        .collect()
+}
+
+fn finish(observatory: &Observatory, now: Millis, outcome: Outcome) {
+    let write = Write::Finish {
+        job: JOB,
+        attempt: 1,
+        outcome,
+        finished_ms: now,
+    };
+    observatory.action(now, &Action::Persist(write));
+}
+
+const TIMINGS: Timings = Timings {
+    load_ms: 0,
+    witness_ms: 40,
+    device_ms: 90,
+};
+
+#[test]
+fn a_unit_goes_through_its_phases() {
+    let observatory = Observatory::new();
+    insert(&observatory, 2);
+    assert_eq!(observatory.pipelines(1_500)[0].state, "waiting");
+    let (device, lease) = (DEVICE, LeaseId(1));
+    let prepare = Action::Prepare {
+        device,
+        lease,
+        unit: unit(1),
+    };
+    observatory.action(2_000, &prepare);
+    assert_eq!(states(&observatory, 2_100), ["pending", "synthesizing"]);
+    assert_eq!(observatory.at_work().preparing, 1);
+    observatory.action(3_000, &start(1, 1));
+    assert_eq!(states(&observatory, 3_100), ["pending", "gpu"]);
+    let running = observatory.timeline(0, 3_100);
+    assert_eq!(
+        (running[0].unit, running[0].end_ms, running[0].state),
+        (1, None, "running")
+    );
+    observatory.returned(4_000, lease, &TIMINGS);
+    assert_eq!(states(&observatory, 4_000), ["pending", "synth_done"]);
+    assert_eq!(observatory.at_work().checking, 1);
+    let verdict = Verdict::Right;
+    observatory.event(4_100, &Event::UnitJudged { lease, verdict });
+    let proven = Write::Prove {
+        unit: unit(1),
+        lease,
+    };
+    observatory.action(4_200, &Action::Persist(proven));
+    let view = &observatory.pipelines(4_200)[0];
+    assert_eq!((view.state, view.total, view.done), ("running", 2, 1));
+    let done = &view.partitions[1];
+    assert_eq!((done.synth_ms, done.gpu_ms), (Some(40), Some(90)));
+    assert_eq!(observatory.at_work(), AtWork::default());
+    let span = &observatory.timeline(0, 5_000)[0];
+    assert_eq!(
+        (span.start_ms, span.end_ms, span.state),
+        (3_000, Some(4_000), "done")
+    );
+    assert!(observatory.timeline(4_001, 5_000).is_empty());
+    let trace = observatory.trace(JOB, 5_000).unwrap().to_string();
+    for phase in ["queued", "prepare 1", "prove 1", "check 1"] {
+        assert!(trace.contains(phase), "{phase} is not in {trace}");
+    }
+}
+
+#[test]
+fn failures_go_back_to_waiting_and_are_seen() {
+    let observatory = Observatory::new();
+    insert(&observatory, 1);
+    let release = |lease| {
+        Action::Persist(Write::Release {
+            unit: unit(0),
+            lease,
+            failed: true,
+        })
+    };
+    for (n, wrong) in [(1, false), (2, true)] {
+        let lease = LeaseId(n);
+        observatory.action(2_000, &start(n, 0));
+        if wrong {
+            observatory.returned(2_500, lease, &TIMINGS);
+            let verdict = Verdict::Wrong;
+            observatory.event(2_600, &Event::UnitJudged { lease, verdict });
+        } else {
+            let (fault, cause) = (Fault::Try, "it broke".to_owned());
+            observatory.event(
+                2_600,
+                &Event::UnitFailed {
+                    lease,
+                    fault,
+                    cause,
+                },
+            );
+        }
+        observatory.action(2_700, &release(lease));
+        assert_eq!(states(&observatory, 2_700), ["pending"]);
+    }
+    let failure = store::Failure {
+        code: "UNIT_FAILED".to_owned(),
+        message: "tried twice".to_owned(),
+    };
+    finish(&observatory, 3_000, Outcome::Failed(failure));
+    assert_eq!(states(&observatory, 3_000), ["failed"]);
+    let trace = observatory.trace(JOB, 4_000).unwrap();
+    assert_eq!(trace["otherData"]["cause"], "tried twice");
+    assert!(trace.to_string().contains("wrong proof"));
+    // Ended jobs are shown for 30 seconds.
+    assert_eq!(observatory.pipelines(33_000).len(), 1);
+    assert_eq!(observatory.pipelines(33_001).len(), 0);
+    assert!(observatory.trace(JOB, 99_000).is_some());
+}
+
+#[test]
+fn what_comes_back_for_an_ended_job_leaves_nothing_behind() {
+    let observatory = Observatory::new();
+    insert(&observatory, 2);
+    observatory.action(2_000, &start(1, 0));
+    observatory.action(2_000, &start(2, 1));
+    observatory.returned(2_100, LeaseId(1), &TIMINGS);
+    finish(&observatory, 2_200, Outcome::Cancelled);
+    observatory.returned(2_300, LeaseId(2), &TIMINGS);
+    assert_eq!(observatory.at_work(), AtWork::default());
+}
+
+#[test]
+fn restored_jobs_show_what_was_proven() {
+    let observatory = Observatory::new();
+    let proven = UnitRecord {
+        index: 1,
+        failures: 0,
+        lease: None,
+        proven: true,
+    };
+    let mut job = record(JOB, 3);
+    job.started_ms = Some(1_200);
+    let open = OpenJob {
+        job,
+        units: vec![proven],
+    };
+    observatory.event(9_000, &Event::Restore(Box::new(open)));
+    assert_eq!(states(&observatory, 9_000), ["pending", "done", "pending"]);
+    let view = &observatory.pipelines(9_000)[0];
+    assert_eq!((view.done, view.started_secs_ago), (1, 7.8));
+}
+
+#[test]
+fn what_is_kept_is_bounded() {
+    let observatory = Observatory::new();
+    for i in 0..3_000_u128 {
+        let id = JobId::from_bytes((i + 5).to_be_bytes());
+        let insert = Write::Insert(Box::new(record(id, 1)));
+        observatory.action(1_000, &Action::Persist(insert));
+        let finish = Write::Finish {
+            job: id,
+            attempt: 1,
+            outcome: Outcome::Completed,
+            finished_ms: 2_000,
+        };
+        observatory.action(2_000, &Action::Persist(finish));
+    }
+    assert_eq!(observatory.lock().jobs.len(), 1_000);
+    // Of many that wait the first ones are shown.
+    for i in 0..500_u128 {
+        let id = JobId::from_bytes((1 << 100 | i).to_be_bytes());
+        let mut record = record(id, 1);
+        record.accepted_ms = 10_000 - u64::try_from(i).unwrap();
+        observatory.action(1_000, &Action::Persist(Write::Insert(Box::new(record))));
+    }
+    let shown = observatory.pipelines(99_999);
+    assert_eq!(shown.len(), 100);
+    assert!((shown[0].started_secs_ago - 90.498).abs() < 1e-9);
+}

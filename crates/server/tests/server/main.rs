@@ -1,0 +1,11 @@
+//! A whole server, spoken to as its clients do. One program, so that it is linked once.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+mod common;
+mod deploy;
+mod discovery;
+mod http;
+mod large;
+mod tls;
+mod wire;
