@@ -168,6 +168,34 @@ impl Request {
     }
 }
 
+impl SubmitProofRequest {
+    /// Reads a request in any form that [`Request::decode`] accepts, as the message that asks a
+    /// daemon for it. Only the outermost layer is looked at: whether the vanilla proof is well
+    /// formed is the daemon's to say.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn from_any(bytes: &[u8], hints: Hints) -> Result<Self, Error> {
+        let (plain, _) = compression::unwrap(bytes, REQUEST_LIMIT)?;
+        let mut submit = match detect(&plain)?.0 {
+            Form::RequestFile => Self::from_json(&plain)?,
+            Form::C2Input | Form::Phase1Output => Self {
+                proof_kind: ProofKind::Porep.number() as i32,
+                vanilla_proof: plain.into_owned(),
+                ..Self::default()
+            },
+        };
+        // Only a request file may name them, and zero is "not named".
+        if submit.miner_id == 0 {
+            submit.miner_id = hints.miner_id.unwrap_or(0);
+        }
+        if submit.sector_number == 0 {
+            submit.sector_number = hints.sector_number.unwrap_or(0);
+        }
+        Ok(submit)
+    }
+}
+
 /// Finds the form by the keys of the JSON object.
 fn detect(bytes: &[u8]) -> Result<(Form, Vec<String>), Error> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
