@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::client::args::ClientCommand;
 use crate::size::Size;
 
 const AFTER_HELP: &str = "\
@@ -73,6 +74,9 @@ pub enum Command {
     /// Fabricated requests, and what work on them costs
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Commands that speak to a running daemon
+    #[command(flatten)]
+    Client(ClientCommand),
     /// The process that owns one device; the daemon starts it
     #[command(hide = true)]
     Worker(WorkerArgs),

@@ -16,49 +16,6 @@ const DEFAULT_FILE: &str = "/data/zk/cuzk.toml";
 const DEFAULT_PARAMS: &str = "/var/tmp/filecoin-proof-parameters";
 const SYSTEM_CACHE: &str = "/var/cache/cuzk";
 
-/// Keys known to any cuzk, by table.
-const KNOWN: &[(&str, &[&str])] = &[
-    ("daemon", &["listen", "status_listen"]),
-    (
-        "memory",
-        &[
-            "total_budget",
-            "safety_margin",
-            "eviction_min_idle",
-            "pinned_budget",
-            "working_memory_budget",
-        ],
-    ),
-    (
-        "gpus",
-        &[
-            "devices",
-            "gpu_threads",
-            "gpu_workers_per_device",
-            "affinity",
-        ],
-    ),
-    (
-        "scheduler",
-        &["max_batch_size", "max_batch_wait_ms", "sort_by_type"],
-    ),
-    ("synthesis", &["threads", "partition_workers"]),
-    (
-        "pipeline",
-        &[
-            "enabled",
-            "synthesis_lookahead",
-            "synthesis_concurrency",
-            "max_parallel_synthesis",
-            "slot_size",
-            "max_gpu_queue_depth",
-        ],
-    ),
-    ("srs", &["param_cache", "preload", "allow_test_keys"]),
-    ("logging", &["level", "format"]),
-    ("cache", &["dir"]),
-];
-
 /// What the configuration, the environment and the global options say.
 #[derive(Debug)]
 pub struct Config {
@@ -175,23 +132,10 @@ fn text(path: &Path, table: &Table, section: &str, key: &str) -> Result<Option<P
 }
 
 fn unknown_keys(path: &Path, table: &Table) -> Vec<String> {
-    let mut unknown = Vec::new();
-    for (section, value) in table {
-        match (KNOWN.iter().find(|k| k.0 == section), value) {
-            (Some((_, keys)), Value::Table(inner)) => {
-                unknown.extend(
-                    inner
-                        .keys()
-                        .filter(|k| !keys.contains(&k.as_str()))
-                        .map(|k| format!("{section}.{k}")),
-                );
-            }
-            _ => unknown.push(section.clone()),
-        }
-    }
-    unknown
-        .into_iter()
-        .map(|key| format!("{}: unknown key {key} is ignored", path.display()))
+    let warnings = server::config::unused(table).into_iter();
+    warnings
+        .filter(server::config::Warning::is_unknown)
+        .map(|warning| format!("{}: {warning}", path.display()))
         .collect()
 }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod client;
 mod commands;
 mod config;
 mod device;
@@ -77,6 +78,7 @@ fn run(cli: Cli, output: Output) -> Result<(), Failure> {
         Command::Demo(args) => commands::demo::run(&context, &args),
         Command::Doctor(command) => commands::doctor::run(&context, &command),
         Command::Bench(command) => commands::bench::run(&context, &command),
+        Command::Client(command) => client::run(&context, &cli.global, &command),
         Command::Worker(args) => commands::worker::run(&context, &args),
     }
 }
