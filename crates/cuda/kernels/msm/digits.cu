@@ -133,17 +133,32 @@ struct BucketRangesParams {
     u32 entries, buckets;
 };
 
+// Keys of a thread: four loads under way at once, where one would leave the memory idle.
+constexpr u32 RANGE_KEYS = 4;
+
 // Where each bucket's run of equal keys lies. Nothing is done for empty buckets, so that the time
 // does not depend on how the keys are spread.
-// Grid: ceil(entries / 256) blocks of 256 threads, a thread a key. Reads 4 bytes a key (its
-// predecessor comes from L1), writes 8 bytes a bucket that is not empty.
+// Grid: ceil(entries / 1024) blocks of 256 threads. Reads 4 bytes a key (its neighbours come from
+// L1), writes 8 bytes a bucket that is not empty.
 CUZK_KERNEL(msm_bucket_ranges_kernel, 256, 1, BucketRangesParams) {
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= p.entries) return;
-    const u32 key = p.keys[i];
-    if (key >= p.buckets) return;
-    if (i == 0 || p.keys[i - 1] != key) p.first[key] = i + 1;
-    if (i + 1 == p.entries || p.keys[i + 1] != key) p.last[key] = i + 1;
+    const u32 first = blockIdx.x * 256 * RANGE_KEYS + threadIdx.x;
+    // No key: all are at most `buckets`.
+    constexpr u32 NONE = 0xffffffffu;
+    u32 before[RANGE_KEYS], key[RANGE_KEYS], after[RANGE_KEYS];
+#pragma unroll
+    for (u32 e = 0; e < RANGE_KEYS; e++) {
+        const u32 i = first + e * 256;
+        before[e] = i > 0 && i < p.entries ? p.keys[i - 1] : NONE;
+        key[e] = i < p.entries ? p.keys[i] : NONE;
+        after[e] = i + 1 < p.entries ? p.keys[i + 1] : NONE;
+    }
+#pragma unroll
+    for (u32 e = 0; e < RANGE_KEYS; e++) {
+        const u32 i = first + e * 256;
+        if (key[e] >= p.buckets) continue;
+        if (before[e] != key[e]) p.first[key[e]] = i + 1;
+        if (after[e] != key[e]) p.last[key[e]] = i + 1;
+    }
 }
 
 struct SelectParams {

@@ -19,23 +19,25 @@ template <class F>
 struct CopySinglesParams {
     const Affine<F> *bases;
     Affine<F> *slots;
-    // Signed index of a base, and its slot.
-    const u32 *singles, *places;
-    const u32 *count;
+    // Sorted signed indices of bases; one more than the indices of a bucket's first and last entry.
+    const u32 *values, *first, *last;
+    u32 buckets;
 };
 
 // Carries the points over that have no partner in the first round: the middle one of every bucket of
 // odd size.
-// Grid: a thread a point that there may be, in blocks of FOLD_THREADS. Reads a base and 8 bytes, writes
-// a slot.
+// Grid: a thread a bucket, in blocks of FOLD_THREADS. Reads 8 bytes a bucket, for every single an index and a
+// base; writes a slot.
 template <class F>
 __device__ __forceinline__ void copy_singles(const CopySinglesParams<F> &p) {
-    const u32 i = blockIdx.x * FOLD_THREADS + threadIdx.x;
-    if (i >= *p.count) return;
-    const u32 base = p.singles[i];
+    const u32 bucket = blockIdx.x * FOLD_THREADS + threadIdx.x;
+    if (bucket >= p.buckets || p.first[bucket] == 0) return;
+    const u32 start = p.first[bucket] - 1, size = p.last[bucket] - start;
+    if (size % 2 == 0) return;
+    const u32 base = p.values[start + size / 2];
     Affine<F> point = p.bases[base & ~SIGN_OF_INDEX];
     if (base & SIGN_OF_INDEX) point.y = -point.y;
-    p.slots[p.places[i]] = point;
+    p.slots[(start + bucket) / 2 + size / 2] = point;
 }
 
 // === Operands of the folds ===

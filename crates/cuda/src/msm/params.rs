@@ -70,8 +70,6 @@ pub struct PairLists {
     pub first_out: u64,
     pub left: u64,
     pub right: u64,
-    pub singles: u64,
-    pub places: u64,
     pub counts: u64,
     pub entries: u32,
     pub buckets: u32,
@@ -84,9 +82,11 @@ pub struct PairLists {
 pub struct CopySingles {
     pub bases: u64,
     pub slots: u64,
-    pub singles: u64,
-    pub places: u64,
-    pub count: u64,
+    pub values: u64,
+    pub first: u64,
+    pub last: u64,
+    pub buckets: u32,
+    pub padding: u32,
 }
 
 /// `FoldScratch`, with its `Schedule`.

@@ -3,10 +3,6 @@
 /// Rounds that the pair lists have room for: buckets of up to 2^32 points.
 pub const MAX_ROUNDS: usize = 32;
 
-/// The counter of points without a partner in the first round: sums of fewer than 2^31 entries have
-/// no such round.
-pub const SINGLES: usize = MAX_ROUNDS - 1;
-
 /// Threads of a block of the fold kernels, `FOLD_THREADS`.
 pub const FOLD_THREADS: u32 = 128;
 

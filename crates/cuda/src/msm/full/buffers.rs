@@ -64,8 +64,6 @@ buffers! {
     first_pairs: u32,
     /// Left and right of the other rounds' pairs.
     later_pairs: u32,
-    /// Bases and slots of the points without a partner in the first round.
-    singles: u32,
     /// The buckets' points; the last place holds infinity.
     points: C::Affine,
     /// Halves of the rows, then halves of the columns.
@@ -100,7 +98,6 @@ impl<C: SumCurve> Slots<C> {
             0 => 0,
             slots => slots as usize + 1,
         };
-        let singles = buckets.min(entries as usize);
         let lines = (passes.rows + passes.columns) as usize;
         let pairs = first_pairs.max(buckets as u64);
 
@@ -118,7 +115,6 @@ impl<C: SumCurve> Slots<C> {
             counters: ledger.reserve(list("counters"), COUNTERS * count, work),
             first_pairs: ledger.reserve(list("pairs"), 3 * first_pairs as usize, work),
             later_pairs: ledger.reserve(list("later pairs"), 2 * list_starts(entries).1, work),
-            singles: ledger.reserve(list("single points"), 2 * singles, work),
             points: ledger.reserve(list("bucket points"), points, work),
             lines: ledger.reserve(list("rows and columns"), buckets, work),
             line_sums: ledger.reserve(list("sums of rows and columns"), lines, work),

@@ -8,11 +8,13 @@ use crate::msm::full::{FullSumPlan, FullSumTerms, SUM_THREADS};
 use crate::msm::layout::Pass;
 use crate::msm::params;
 use crate::msm::profile::Profile;
-use crate::msm::rounds::{FOLD_THREADS, MAX_ROUNDS, SINGLES, list_starts, pairs_bound, rounds};
+use crate::msm::rounds::{FOLD_THREADS, MAX_ROUNDS, list_starts, pairs_bound, rounds};
 use crate::topic::Topic;
 
 /// Threads of a block of the kernels that work on scalars and on keys.
 const SCALAR_THREADS: u32 = 256;
+/// Keys of a thread of the range kernel, `RANGE_KEYS`.
+const RANGE_KEYS: u32 = 4;
 /// Entries of a block of the list kernel, `LIST_THREADS * LIST_ENTRIES`.
 const LIST_BLOCK_ENTRIES: u64 = 2048;
 const LIST_THREADS: u32 = 256;
@@ -227,14 +229,11 @@ impl<C: SumCurve> FullSum<C> {
             entries,
             buckets: buckets as u32,
         };
-        let blocks = entries.div_ceil(SCALAR_THREADS);
+        let blocks = entries.div_ceil(SCALAR_THREADS * RANGE_KEYS);
         stream.launch(&self.kernels.ranges, blocks, SCALAR_THREADS, 0, &params)?;
 
         let [first_left, first_right, first_out] = self.first_pairs(pass);
         let [left, right] = self.later_pairs(pass);
-        let half = self.buffers.singles.len() / 2;
-        let singles = self.buffers.singles.slice(0..half);
-        let places = self.buffers.singles.slice(half..2 * half);
         let params = params::PairLists {
             keys: params.keys,
             values: sorted.values.ptr(),
@@ -245,8 +244,6 @@ impl<C: SumCurve> FullSum<C> {
             first_out,
             left,
             right,
-            singles: singles.ptr(),
-            places: places.ptr(),
             counts: counters.ptr(),
             entries,
             buckets: buckets as u32,
@@ -258,11 +255,13 @@ impl<C: SumCurve> FullSum<C> {
         let params = params::CopySingles {
             bases: bases.ptr(),
             slots: self.buffers.points.ptr(),
-            singles: singles.ptr(),
-            places: places.ptr(),
-            count: counters.slice(SINGLES..SINGLES + 1).ptr(),
+            values: params.values,
+            first: params.first,
+            last: params.last,
+            buckets: params.buckets,
+            padding: 0,
         };
-        let blocks = (half as u32).div_ceil(FOLD_THREADS);
+        let blocks = params.buckets.div_ceil(FOLD_THREADS);
         stream.launch(&self.kernels.copy_singles, blocks, FOLD_THREADS, 0, &params)
     }
 
