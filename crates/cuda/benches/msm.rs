@@ -1,7 +1,8 @@
 //! Group sums on a GPU: sizes, times of the stages, and every result checked.
 //!
 //! `cargo bench -p cuda --features cuda --bench msm -- full 20 22`, `… full 26 copies=1`,
-//! `… skewed 22`, `… bits 26`. Bases are (i + 1)·G, so that a sum is known in closed form.
+//! `… skewed 22`, `… bits 26`. Bases are (i + 1)·G, so that a sum is known in closed form. `… check 10`
+//! runs every kind once with and without copies of the bases, and is what compute-sanitizer is for.
 
 use std::time::Instant;
 
@@ -46,24 +47,40 @@ fn main() {
     };
     let device = Device::open(0).expect("a device");
     println!("{} {}", device.info().name, device.info().uuid);
+    let mut failed = false;
     for size in sizes {
         let log_size: u32 = size.parse().expect("log2 of a size");
+        let runs = if log_size >= 25 { 3 } else { 9 };
+        let copies = copies.unwrap_or(1);
         let result = match kind.as_str() {
-            "full" => full(&device, log_size, copies.unwrap_or(1), &["uniform"]),
-            "skewed" => full(&device, log_size, copies.unwrap_or(1), &SKEWED),
-            "bits" => bits(&device, log_size),
-            other => panic!("{other} is neither full, skewed nor bits"),
+            "full" => full(&device, log_size, copies, &["uniform"], runs),
+            "skewed" => full(&device, log_size, copies, &SKEWED, runs),
+            "bits" => bits(&device, log_size, 7),
+            "check" => check(&device, log_size),
+            other => panic!("{other} is neither full, skewed, bits nor check"),
         };
         if let Err(error) = result {
             println!("2^{log_size}: FAILED: {error}");
+            failed = true;
         }
+    }
+    if failed {
+        std::process::exit(1);
     }
 }
 
-const SKEWED: [&str; 6] = [
+fn check(device: &Device, log_size: u32) -> Result<(), Failure> {
+    for copies in [1, 64] {
+        full(device, log_size, copies, &SKEWED, 0)?;
+    }
+    bits(device, log_size, 0)
+}
+
+const SKEWED: [&str; 7] = [
     "uniform",
     "all equal",
     "0 or 1",
+    "9/10 bits",
     "15/16 zero",
     "all -1",
     "32-bit",
@@ -103,6 +120,7 @@ fn scalar(kind: &str, index: u64) -> [u64; 4] {
     match kind {
         "all equal" => uniform(0),
         "0 or 1" => [word(index, 0) & 1, 0, 0, 0],
+        "9/10 bits" if !index.is_multiple_of(10) => [word(index, 0) & 1, 0, 0, 0],
         "15/16 zero" if !index.is_multiple_of(16) => [0; 4],
         "all -1" => [ORDER[0] - 1, ORDER[1], ORDER[2], ORDER[3]],
         "32-bit" => [word(index, 0) >> 32, 0, 0, 0],
@@ -133,9 +151,26 @@ fn logarithm(scalars: &[[u64; 4]]) -> Scalar {
     })
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+/// The median, the first and the least of some times; the first does not count.
+fn summary(times: &[f64]) -> String {
+    let mut counted = times[1..].to_vec();
+    counted.sort_by(f64::total_cmp);
+    match counted.get(counted.len() / 2) {
+        None => "once".to_owned(),
+        Some(median) => format!(
+            "median {median:.2} ms (first {:.2}, min {:.2})",
+            times[0], counted[0]
+        ),
+    }
+}
+
+/// How many of the results are right, or a failure if not all.
+fn count_right(right: usize, all: usize) -> Result<String, Failure> {
+    if right == all {
+        Ok(format!("{right} of {all} right"))
+    } else {
+        Err(format!("{right} of {all} right").into())
+    }
 }
 
 fn stages(profile: &Profile) -> Result<String, Failure> {
@@ -190,7 +225,13 @@ fn fill(device: &Device, stream: &Stream, bases: DeviceSlice<G1Affine>) -> Resul
     Ok(())
 }
 
-fn full(device: &Device, log_size: u32, copies: u64, kinds: &[&str]) -> Result<(), Failure> {
+fn full(
+    device: &Device,
+    log_size: u32,
+    copies: u64,
+    kinds: &[&str],
+    runs: usize,
+) -> Result<(), Failure> {
     let terms = 1usize << log_size;
     let multiprocessors = device.info().multiprocessors;
     let limits = FullSumLimits {
@@ -232,7 +273,6 @@ fn full(device: &Device, log_size: u32, copies: u64, kinds: &[&str]) -> Result<(
         let expected = G1Projective::generator() * logarithm(&scalars);
         let mut times = Vec::new();
         let mut right = 0;
-        let runs = if log_size >= 25 { 3 } else { 9 };
         for _ in 0..runs + 1 {
             let start = Instant::now();
             sum.run(&stream, &terms)?;
@@ -240,16 +280,18 @@ fn full(device: &Device, log_size: u32, copies: u64, kinds: &[&str]) -> Result<(
             times.push(start.elapsed().as_secs_f64() * 1e3);
             right += usize::from(result == expected);
         }
-        let first = times.remove(0);
         let mut profile = Profile::on();
         sum.run_profiled(&stream, &terms, &mut profile)?;
         right += usize::from(sum.finish(&stream)? == expected);
+        let mut parts = Profile::of_parts();
+        sum.run_profiled(&stream, &terms, &mut parts)?;
+        right += usize::from(sum.finish(&stream)? == expected);
+        println!("  parts: {}", stages(&parts)?);
         let sppark = SPPARK_FULL.iter().find(|(size, _)| *size == log_size);
         println!(
-            "2^{log_size} {kind}: {right} of {} right, median {:.2} ms (first {first:.2}, min {:.2}), sppark {:?}; {}",
-            runs + 2,
-            median(times.clone()),
-            times.iter().copied().fold(f64::MAX, f64::min),
+            "2^{log_size} {kind}: {}, {}, sppark {:?}; {}",
+            count_right(right, runs + 3)?,
+            summary(&times),
             sppark.map(|(_, ms)| ms),
             stages(&profile)?
         );
@@ -286,7 +328,7 @@ fn copy_bases(
     Ok(())
 }
 
-fn bits(device: &Device, log_size: u32) -> Result<(), Failure> {
+fn bits(device: &Device, log_size: u32, runs: usize) -> Result<(), Failure> {
     let variables = 1usize << log_size;
     let words = variables / 64;
     let mut ledger = Ledger::new("the sum");
@@ -356,19 +398,22 @@ fn bits(device: &Device, log_size: u32) -> Result<(), Failure> {
         };
         let mut times = Vec::new();
         let mut right = 0;
-        for _ in 0..8 {
+        for _ in 0..runs + 1 {
             let start = Instant::now();
             sum.run(&stream, &selection, bases)?;
             right += usize::from(sum.finish(&stream)? == expected);
             times.push(start.elapsed().as_secs_f64() * 1e3);
         }
-        times.remove(0);
         let mut profile = Profile::on();
         sum.run_profiled(&stream, &selection, bases, &mut profile)?;
+        let mut parts = Profile::of_parts();
+        sum.run_profiled(&stream, &selection, bases, &mut parts)?;
+        println!("  parts: {}", stages(&parts)?);
         let sppark = SPPARK_BITS.iter().find(|(size, _)| *size == log_size);
         println!(
-            "2^{log_size} bits, {kind}: {right} of 8 right, median {:.2} ms, sppark (half ones) {:?}; {}",
-            median(times),
+            "2^{log_size} bits, {kind}: {}, {}, sppark (half ones) {:?}; {}",
+            count_right(right, runs + 1)?,
+            summary(&times),
             sppark.map(|(_, ms)| ms),
             stages(&profile)?
         );

@@ -211,15 +211,13 @@ impl<C: SumCurve> BitSum<C> {
                 &self.fold_halves
             };
             self.fold.launch(stream, kernel, &params)?;
-            profile.end(
-                stream,
-                if round == 0 {
-                    "first round"
-                } else {
-                    "later rounds"
-                },
-            )?;
+            if round == 0 {
+                profile.end(stream, "first round")?;
+            } else {
+                profile.end_part(stream, "round", Some(round))?;
+            }
         }
+        profile.end(stream, "later rounds")?;
         let params = params::SumPoints {
             points: self.points.ptr(),
             sums: self.sums.ptr(),

@@ -201,7 +201,7 @@ impl<C: SumCurve> FullSum<C> {
             .buffers
             .counters
             .slice(index * COUNTERS..(index + 1) * COUNTERS);
-        self.lists(stream, pass, &sorted, counters, bases)?;
+        self.lists(stream, pass, &sorted, counters, bases, profile)?;
         profile.end(stream, "pairs")?;
         self.fold_buckets(stream, pass, counters, bases, profile)?;
         self.reduce(stream, pass, counters)?;
@@ -220,6 +220,7 @@ impl<C: SumCurve> FullSum<C> {
     ) -> Result<()> {
         let buckets = pass.buckets() as usize;
         let ranges = self.buffers.ranges.slice(0..2 * buckets);
+        profile: &mut Profile,
         stream.zero(ranges)?;
         let entries = pass.entries as u32;
         let params = params::BucketRanges {
@@ -234,6 +235,7 @@ impl<C: SumCurve> FullSum<C> {
 
         let [first_left, first_right, first_out] = self.first_pairs(pass);
         let [left, right] = self.later_pairs(pass);
+        profile.end_part(stream, "ranges", None)?;
         let params = params::PairLists {
             keys: params.keys,
             values: sorted.values.ptr(),
@@ -254,6 +256,7 @@ impl<C: SumCurve> FullSum<C> {
 
         let params = params::CopySingles {
             bases: bases.ptr(),
+        profile.end_part(stream, "lists", None)?;
             slots: self.buffers.points.ptr(),
             values: params.values,
             first: params.first,
@@ -324,6 +327,7 @@ impl<C: SumCurve> FullSum<C> {
         }
         profile.end(stream, "later rounds")
     }
+            profile.end_part(stream, "round", Some(round as u32))?;
 
     /// From the buckets to the sums of their rows and columns.
     fn reduce(&self, stream: &Stream, pass: &Pass, counters: DeviceSlice<u32>) -> Result<()> {
