@@ -71,9 +71,9 @@ struct Grid {
     u32 blocks, row_bits, column_bits;
 };
 
-// First round: the right half of every row onto its left half, and the lower half of every block
-// onto its upper half, out of the buckets' slots. result: [rows][columns/2], then
-// [blocks][rows of a block/2][columns].
+// First round, over the blocks of one pass: the right half of every row onto its left half, and the
+// lower half of every block onto its upper half, out of the buckets' slots. result: [rows][columns/2],
+// then [blocks][rows of a block/2][columns], of the blocks of all passes that are reduced together.
 template <class F>
 struct BucketOperands {
     static constexpr bool SIGNED = false;
@@ -84,6 +84,8 @@ struct BucketOperands {
     // A slot that holds infinity.
     u32 infinity;
     Grid grid;
+    // Where the pass's first row and its first block begin in `result`.
+    u32 rows_at, columns_at;
 
     __device__ __forceinline__ u32 slot(u32 bucket) const {
         const u32 start = first[bucket];
@@ -93,16 +95,18 @@ struct BucketOperands {
     __device__ __forceinline__ Pair pair(u32 i) const {
         const u32 half_block_bits = grid.row_bits + grid.column_bits - 1;
         const u32 half = grid.blocks << half_block_bits;
-        u32 bucket, step;
+        u32 bucket, step, out;
         if (i < half) {
+            out = rows_at + i;
             step = 1u << (grid.column_bits - 1);
             bucket = (i >> (grid.column_bits - 1) << grid.column_bits) | (i & (step - 1));
         } else {
             step = 1u << half_block_bits;
             const u32 j = i - half;
+            out = columns_at + j;
             bucket = (j >> half_block_bits << (half_block_bits + 1)) | (j & (step - 1));
         }
-        return {slot(bucket), slot(bucket + step), i};
+        return {slot(bucket), slot(bucket + step), out};
     }
 };
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::curve::SumCurve;
 use super::full::{FullSumPlan, FullSumShape};
-use super::layout::{Pass, Passes};
+use super::layout::{Group, Pass, Passes};
 use super::rounds::rounds;
 use super::windows::Windows;
 use crate::device::{Ledger, Phase};
@@ -122,7 +122,7 @@ impl Candidate {
     ) -> Self {
         let base_bytes =
             points as u64 * u64::from(windows.copies()) * size_of::<C::Affine>() as u64;
-        // What does not fit goes with fewer digits at a time, then with fewer sets.
+        // What does not fit goes with fewer passes a group, then with fewer sets a pass.
         let mut shape = FullSumShape::new(terms, points, windows.clone());
         loop {
             let candidate = Candidate {
@@ -131,12 +131,12 @@ impl Candidate {
                 work_bytes: work_bytes::<C>(&shape, multiprocessors),
                 shape: shape.clone(),
             };
-            let smallest = shape.digit_passes == 1 && shape.sets_per_pass == 1;
+            let smallest = shape.passes_per_group == 1 && shape.sets_per_pass == 1;
             if smallest || candidate.work_bytes <= limits.work_bytes {
                 return candidate;
             }
-            if shape.digit_passes > 1 {
-                shape.digit_passes = shape.digit_passes.div_ceil(2);
+            if shape.passes_per_group > 1 {
+                shape.passes_per_group = shape.passes_per_group.div_ceil(2);
             } else {
                 shape.sets_per_pass = shape.sets_per_pass.div_ceil(2);
             }
@@ -162,12 +162,12 @@ fn work_bytes<C: SumCurve>(shape: &FullSumShape, multiprocessors: u32) -> u64 {
 fn model_ms<C: SumCurve>(shape: &FullSumShape, multiprocessors: u32) -> f64 {
     let speed = f64::from(multiprocessors) / MEASURED_MULTIPROCESSORS;
     let passes: Passes = shape.passes();
-    let count = passes.passes.len();
-    let readings = shape.groups(count).count() as f64;
+    let readings = passes.groups.len() as f64;
     let digits = shape.terms as f64 * (32.0 * readings + 8.0 * f64::from(shape.windows.digits()))
         / BYTES_PER_MS;
     let of_passes: f64 = passes.passes.iter().map(|pass| pass_ms::<C>(pass)).sum();
-    (digits + of_passes) / speed + LAST_SUMS_MS
+    let of_groups: f64 = passes.groups.iter().map(|group| group_ms::<C>(group)).sum();
+    (digits + of_passes + of_groups) / speed + LAST_SUMS_MS
 }
 
 fn pass_ms<C: SumCurve>(pass: &Pass) -> f64 {
@@ -180,11 +180,16 @@ fn pass_ms<C: SumCurve>(pass: &Pass) -> f64 {
     let mean = entries / buckets;
     let used_buckets = buckets * (1.0 - (-mean).exp());
     let used_rounds = f64::from(pass.expected_rounds());
-    let launches = f64::from(rounds(pass.entries)) + 8.0 + key_bytes;
+    let launches = f64::from(rounds(pass.entries)) + 5.0 + key_bytes;
     let folds = (entries - used_buckets) / C::ADDITIONS_PER_MS + used_rounds * C::ROUND_MS;
-    let reduction =
-        2.0 * buckets / C::ADDITIONS_PER_MS + (f64::from(pass.grid_rounds) + 1.0) * C::ROUND_MS;
+    let reduction = buckets / C::ADDITIONS_PER_MS + C::ROUND_MS;
     front + folds + reduction + launches * LAUNCH_MS
+}
+
+/// The reduction of a group after its first round.
+fn group_ms<C: SumCurve>(group: &Group) -> f64 {
+    let halves = f64::from(group.grid.buckets());
+    halves / C::ADDITIONS_PER_MS + f64::from(group.grid_rounds) * (C::ROUND_MS + LAUNCH_MS)
 }
 
 impl fmt::Display for Choice {

@@ -134,6 +134,23 @@ pub struct Grid {
     pub column_bits: u32,
 }
 
+impl Grid {
+    /// Buckets of all blocks.
+    pub fn buckets(&self) -> u32 {
+        self.blocks << (self.row_bits + self.column_bits)
+    }
+
+    /// Rows of all blocks.
+    pub fn rows(&self) -> u32 {
+        self.blocks << self.row_bits
+    }
+
+    /// Columns, each block's counted.
+    pub fn columns(&self) -> u32 {
+        self.blocks << self.column_bits
+    }
+}
+
 /// `FoldBucketsParams`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -143,6 +160,8 @@ pub struct FoldBuckets {
     pub first: u64,
     pub infinity: u32,
     pub grid: Grid,
+    pub rows_at: u32,
+    pub columns_at: u32,
     pub scratch: FoldScratch,
 }
 

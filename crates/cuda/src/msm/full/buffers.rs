@@ -8,9 +8,9 @@ use crate::msm::layout::{Pass, Passes};
 use crate::msm::params;
 use crate::msm::rounds::{MAX_ROUNDS, list_starts, pairs_bound};
 
-/// Counters of a pass: pairs of each round, the last one of singles; then chunks handed out in each round of the buckets,
-/// then in each round of the reduction.
-pub const COUNTERS: usize = 3 * MAX_ROUNDS;
+/// Counters of a pass: pairs of each round; then chunks handed out in each round of the buckets and
+/// in the first one of the reduction, in the last place.
+pub const COUNTERS: usize = 2 * MAX_ROUNDS;
 
 /// Declares the buffers once for the plan and once for the arena.
 macro_rules! buffers {
@@ -58,7 +58,8 @@ buffers! {
     sort: u8,
     /// First, then last entries of the buckets.
     ranges: u32,
-    /// [`COUNTERS`] for each pass.
+    /// [`COUNTERS`] for each pass, then [`MAX_ROUNDS`] for each group: chunks handed out in each round
+    /// of its reduction.
     counters: u32,
     /// Left, right and sum of the first round's pairs.
     first_pairs: u32,
@@ -66,7 +67,7 @@ buffers! {
     later_pairs: u32,
     /// The buckets' points; the last place holds infinity.
     points: C::Affine,
-    /// Halves of the rows, then halves of the columns.
+    /// Halves of the rows, then halves of the columns, of a group of passes.
     lines: C::Affine,
     /// Sums of the rows, then of the columns, of all sets.
     line_sums: [C::Affine; 2],
@@ -88,18 +89,16 @@ impl<C: SumCurve> Slots<C> {
         let entries = passes.largest(|pass| pass.entries);
         let first_pairs = pairs_bound(entries, 0);
         let buckets = passes.largest(Pass::buckets) as usize;
-        let count = passes.passes.len();
-        let group_entries = |group: std::ops::Range<usize>| -> u64 {
-            passes.passes[group].iter().map(|pass| pass.entries).sum()
-        };
-        let digits = shape.groups(count).map(group_entries).max().unwrap_or(0) as usize;
-        let tables = shape.groups(count).count() * shape.windows.digits() as usize;
+        let digits = passes.largest_group(|group| group.entries) as usize;
+        let tables = passes.groups.len() * shape.windows.digits() as usize;
+        let counters = COUNTERS * passes.passes.len() + MAX_ROUNDS * passes.groups.len();
+        let halves = passes.largest_group(|group| group.grid.buckets()) as usize;
         let points = match passes.largest(Pass::slots) {
             0 => 0,
             slots => slots as usize + 1,
         };
         let lines = (passes.rows + passes.columns) as usize;
-        let pairs = first_pairs.max(buckets as u64);
+        let pairs = first_pairs.max(buckets as u64).max(halves as u64 / 2);
 
         let list = |what: &str| format!("{name}: {what}");
         let resident = Lifetime::RESIDENT;
@@ -112,11 +111,11 @@ impl<C: SumCurve> Slots<C> {
             other_values: ledger.reserve(list("bases, sorted"), entries as usize, work),
             sort: ledger.reserve(list("sort"), sort_temp_bytes(entries as usize), work),
             ranges: ledger.reserve(list("bucket ranges"), 2 * buckets, work),
-            counters: ledger.reserve(list("counters"), COUNTERS * count, work),
+            counters: ledger.reserve(list("counters"), counters, work),
             first_pairs: ledger.reserve(list("pairs"), 3 * first_pairs as usize, work),
             later_pairs: ledger.reserve(list("later pairs"), 2 * list_starts(entries).1, work),
             points: ledger.reserve(list("bucket points"), points, work),
-            lines: ledger.reserve(list("rows and columns"), buckets, work),
+            lines: ledger.reserve(list("rows and columns"), halves, work),
             line_sums: ledger.reserve(list("sums of rows and columns"), lines, work),
             sums: ledger.reserve(list("sums by bits"), sums, resident),
             fold: FoldSlots::reserve::<C>(name, pairs, multiprocessors, ledger, work),

@@ -3,8 +3,6 @@
 mod buffers;
 mod run;
 
-use std::ops::Range;
-
 use group::Group;
 
 use super::curve::SumCurve;
@@ -35,9 +33,10 @@ pub struct FullSumShape {
     /// Sets of buckets that are sorted, folded and reduced together: more take fewer launches and
     /// short rounds, and more memory.
     pub sets_per_pass: usize,
-    /// Passes whose digits are computed at once: more of them read the scalars less often and take
-    /// 8 bytes a digit.
-    pub digit_passes: usize,
+    /// Passes whose digits are computed at once, and whose buckets are reduced together: more of them
+    /// read the scalars less often and have fewer short rounds, and take 8 bytes a digit and a point a
+    /// bucket.
+    pub passes_per_group: usize,
 }
 
 /// Entries of a pass that are enough to make launches and the latency of short rounds negligible.
@@ -52,7 +51,7 @@ impl FullSumShape {
             terms,
             points,
             sets_per_pass: (PASS_ENTRIES / entries_of_set.max(1)).clamp(1, sets),
-            digit_passes: sets,
+            passes_per_group: sets,
             windows,
         }
     }
@@ -62,15 +61,12 @@ impl FullSumShape {
         if self.terms == 0 {
             return Passes::none();
         }
-        Passes::new(&self.windows, self.terms as u64, self.sets_per_pass)
-    }
-
-    /// Passes whose digits are computed at once, of `passes` in all.
-    pub(super) fn groups(&self, passes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
-        let size = self.digit_passes.max(1);
-        (0..passes)
-            .step_by(size)
-            .map(move |start| start..(start + size).min(passes))
+        Passes::new(
+            &self.windows,
+            self.terms as u64,
+            self.sets_per_pass,
+            self.passes_per_group,
+        )
     }
 }
 
@@ -125,7 +121,9 @@ impl<C: SumCurve> FullSumPlan<C> {
         );
         let passes = shape.passes();
         let sums = passes.sets.len() as u32 * passes.sums_per_set();
-        let lines = passes.largest(|pass| pass.rows().max(pass.columns()));
+        let of_set =
+            |set: &params::BucketSet| 1 << set.row_bits.max(set.column_bits + set.block_bits);
+        let lines = passes.sets.iter().map(of_set).max().unwrap_or(0);
         let parts = (BIT_BLOCKS / sums.max(1))
             .min(lines / (4 * SUM_THREADS))
             .max(1);
@@ -168,13 +166,11 @@ impl<C: SumCurve> FullSumPlan<C> {
     /// The digit kernel's windows, a table for each group of passes.
     fn window_tables(&self) -> Vec<params::DigitWindow> {
         let points = self.shape.points as u32;
-        self.shape
-            .groups(self.passes.passes.len())
-            .flat_map(|group| {
-                self.passes
-                    .digit_windows(&self.shape.windows, group, points)
-            })
-            .collect()
+        let table = |group| {
+            self.passes
+                .digit_windows(&self.shape.windows, group, points)
+        };
+        self.passes.groups.iter().flat_map(table).collect()
     }
 
     /// The sum, from what [`FullSum::sums`] holds after a run.

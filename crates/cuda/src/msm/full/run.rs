@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::msm::curve::SumCurve;
 use crate::msm::full::buffers::{Buffers, COUNTERS};
 use crate::msm::full::{FullSumPlan, FullSumTerms, SUM_THREADS};
-use crate::msm::layout::Pass;
+use crate::msm::layout::{Group, Pass};
 use crate::msm::params;
 use crate::msm::profile::Profile;
 use crate::msm::rounds::{FOLD_THREADS, MAX_ROUNDS, list_starts, pairs_bound, rounds};
@@ -127,13 +127,15 @@ impl<C: SumCurve> FullSum<C> {
         let points = self.buffers.points;
         stream.zero(points.slice(points.len() - 1..points.len()))?;
         profile.begin(stream)?;
-        for (index, group) in shape.groups(self.plan.passes.passes.len()).enumerate() {
+        for (index, group) in self.plan.passes.groups.iter().enumerate() {
             self.digits(stream, index, terms)?;
             profile.end(stream, "digits")?;
             let mut first = 0;
-            for pass in group {
-                first = self.pass(stream, pass, first, terms.bases, profile)?;
+            for pass in group.passes.clone() {
+                first = self.pass(stream, group, pass, first, terms.bases, profile)?;
             }
+            self.reduce(stream, index, profile)?;
+            profile.end(stream, "reduction")?;
         }
         self.sum_bits(stream)?;
         profile.end(stream, "sums by bits")
@@ -172,10 +174,11 @@ impl<C: SumCurve> FullSum<C> {
         stream.launch(&self.kernels.digits, blocks, SCALAR_THREADS, 0, &params)
     }
 
-    /// Pass `index`, whose digits begin at `first`; gives where the next one's do.
+    /// Pass `index`, one of `group`, whose digits begin at `first`; gives where the next one's do.
     fn pass(
         &self,
         stream: &Stream,
+        group: &Group,
         index: usize,
         first: usize,
         bases: DeviceSlice<C::Affine>,
@@ -204,7 +207,7 @@ impl<C: SumCurve> FullSum<C> {
         self.lists(stream, pass, &sorted, counters, bases, profile)?;
         profile.end(stream, "pairs")?;
         self.fold_buckets(stream, pass, counters, bases, profile)?;
-        self.reduce(stream, pass, counters)?;
+        self.fold_rows_and_columns(stream, group, pass, counters)?;
         profile.end(stream, "reduction")?;
         Ok(end)
     }
@@ -217,10 +220,10 @@ impl<C: SumCurve> FullSum<C> {
         sorted: &SortedPairs,
         counters: DeviceSlice<u32>,
         bases: DeviceSlice<C::Affine>,
+        profile: &mut Profile,
     ) -> Result<()> {
         let buckets = pass.buckets() as usize;
         let ranges = self.buffers.ranges.slice(0..2 * buckets);
-        profile: &mut Profile,
         stream.zero(ranges)?;
         let entries = pass.entries as u32;
         let params = params::BucketRanges {
@@ -232,10 +235,10 @@ impl<C: SumCurve> FullSum<C> {
         };
         let blocks = entries.div_ceil(SCALAR_THREADS * RANGE_KEYS);
         stream.launch(&self.kernels.ranges, blocks, SCALAR_THREADS, 0, &params)?;
+        profile.end_part(stream, "ranges", None)?;
 
         let [first_left, first_right, first_out] = self.first_pairs(pass);
         let [left, right] = self.later_pairs(pass);
-        profile.end_part(stream, "ranges", None)?;
         let params = params::PairLists {
             keys: params.keys,
             values: sorted.values.ptr(),
@@ -253,10 +256,10 @@ impl<C: SumCurve> FullSum<C> {
         };
         let blocks = pass.entries.div_ceil(LIST_BLOCK_ENTRIES) as u32;
         stream.launch(&self.kernels.pair_lists, blocks, LIST_THREADS, 0, &params)?;
+        profile.end_part(stream, "lists", None)?;
 
         let params = params::CopySingles {
             bases: bases.ptr(),
-        profile.end_part(stream, "lists", None)?;
             slots: self.buffers.points.ptr(),
             values: params.values,
             first: params.first,
@@ -324,51 +327,65 @@ impl<C: SumCurve> FullSum<C> {
             } else {
                 fold.launch_thin(stream, &self.kernels.fold_slots, &params)?;
             }
+            profile.end_part(stream, "round", Some(round as u32))?;
         }
         profile.end(stream, "later rounds")
     }
-            profile.end_part(stream, "round", Some(round as u32))?;
 
-    /// From the buckets to the sums of their rows and columns.
-    fn reduce(&self, stream: &Stream, pass: &Pass, counters: DeviceSlice<u32>) -> Result<()> {
+    /// The first round of the reduction: a pass's buckets to halves of their rows and columns.
+    fn fold_rows_and_columns(
+        &self,
+        stream: &Stream,
+        group: &Group,
+        pass: &Pass,
+        counters: DeviceSlice<u32>,
+    ) -> Result<()> {
         let fold = &self.buffers.fold;
-        let lines = self.buffers.lines.ptr();
-        let counter = |round: u32| {
-            let index = 2 * MAX_ROUNDS + round as usize;
-            counters.slice(index..index + 1).ptr()
-        };
+        let (rows_at, columns_at) = group.places(pass);
         let params = params::FoldBuckets {
             source: self.buffers.points.ptr(),
-            result: lines,
+            result: self.buffers.lines.ptr(),
             first: self.buffers.ranges.ptr(),
             infinity: (self.buffers.points.len() - 1) as u32,
             grid: pass.grid,
-            scratch: fold.scratch(counter(0)),
+            rows_at,
+            columns_at,
+            scratch: fold.scratch(counters.slice(COUNTERS - 1..COUNTERS).ptr()),
         };
-        fold.launch(stream, &self.kernels.fold_buckets, &params)?;
-        for round in 1..pass.grid_rounds {
+        fold.launch(stream, &self.kernels.fold_buckets, &params)
+    }
+
+    /// The other rounds: from halves of the rows and columns of a group to their sums.
+    fn reduce(&self, stream: &Stream, group_index: usize, profile: &mut Profile) -> Result<()> {
+        let fold = &self.buffers.fold;
+        let lines = self.buffers.lines.ptr();
+        let group = &self.plan.passes.groups[group_index];
+        let first_counter = COUNTERS * self.plan.passes.passes.len() + MAX_ROUNDS * group_index;
+        for round in 1..group.grid_rounds {
+            let counter = first_counter + round as usize;
+            let counter = self.buffers.counters.slice(counter..counter + 1);
             let params = params::FoldGrid {
                 source: lines,
                 result: lines,
-                grid: pass.grid,
+                grid: group.grid,
                 round,
-                scratch: fold.scratch(counter(round)),
+                scratch: fold.scratch(counter.ptr()),
             };
             fold.launch(stream, &self.kernels.fold_grid, &params)?;
+            profile.end_part(stream, "reduction", Some(round))?;
         }
         let [rows, columns] = self.line_sums();
+        let (first_row, first_column) = (group.first_row(), group.first_column());
         let params = params::SumLines {
             points: lines,
-            row_sums: rows.slice(pass.first_row as usize..rows.len()).ptr(),
-            column_sums: columns
-                .slice(pass.first_column as usize..columns.len())
-                .ptr(),
-            grid: pass.grid,
-            rounds: pass.grid_rounds,
-            lanes: pass.lanes,
+            row_sums: rows.slice(first_row as usize..rows.len()).ptr(),
+            column_sums: columns.slice(first_column as usize..columns.len()).ptr(),
+            grid: group.grid,
+            rounds: group.grid_rounds,
+            lanes: group.lanes,
             padding: 0,
         };
-        let threads = (pass.rows() + pass.columns()) * pass.lanes;
+        let threads = (group.grid.rows() + group.grid.columns()) * group.lanes;
         let blocks = threads.div_ceil(SUM_THREADS);
         stream.launch(&self.kernels.sum_lines, blocks, SUM_THREADS, 0, &params)
     }

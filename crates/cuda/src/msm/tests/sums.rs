@@ -191,12 +191,12 @@ fn full_sums_with_several_passes() {
     const TERMS: usize = 4097;
     let (bases, scalars) = (bases(TERMS), random_scalars(TERMS));
     let expected = naive(&bases, &scalars);
-    for (sets, copies, sets_per_pass, digit_passes) in
+    for (sets, copies, sets_per_pass, passes_per_group) in
         [(26, 1, 26, 1), (26, 1, 7, 3), (1, 26, 1, 1), (8, 3, 3, 1)]
     {
         let shape = FullSumShape {
             sets_per_pass,
-            digit_passes,
+            passes_per_group,
             ..shape(TERMS, TERMS, sets, copies)
         };
         check(&bases, &scalars, None, &shape, expected);
