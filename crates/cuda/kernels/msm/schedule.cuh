@@ -26,14 +26,16 @@ struct Chunk {
     u32 first_row, rows;
 };
 
-// From this many rows a grid's warps on, chunks are handed out on demand. 8 M pairs over 2112
-// warps are 124 rows for each (H200: below that the even split is faster).
-constexpr u32 ON_DEMAND_ROWS = 124;
-// Smallest chunk handed out on demand: an inversion costs about 32 products, so two a pair.
-constexpr u32 SMALLEST_CHUNK = 16;
+// Above this many rows for each of the grid's warps, chunks are handed out on demand. On the H200 the even
+// split, with its one inversion, is faster by 2 to 6 % at 124 and 248 rows, equal or slower by 2 % at 248 rows of
+// random slots, and slower by 5 % at 496 rows of random bases.
+constexpr u32 EVEN_ROWS = 250;
+// Smallest chunk handed out on demand: an inversion costs about 23 products, so less than one a pair.
+constexpr u32 SMALLEST_CHUNK = 32;
 
 // Chunk `index` of `rows` rows: `batch` rows each while that leaves at least twice as much for
-// every warp; then each `warps` chunks hold half of what is left. No rows when there is none left.
+// every warp; then each `warps` chunks hold half of what is left (4/5 of it makes fewer inversions, but
+// warps differ so much that it was slower by 2 %). No rows when there is none left.
 __device__ __forceinline__ Chunk chunk_on_demand(u32 index, u32 rows, u32 warps, u32 batch) {
     u32 begin = 0;
     for (;;) {
@@ -52,12 +54,12 @@ __device__ __forceinline__ Chunk chunk_on_demand(u32 index, u32 rows, u32 warps,
     }
 }
 
-// Blocks of the grid that take part in a round of `rows` rows. Measured on the H200 with blocks of
-// four warps: one a multiprocessor is best up to 2^16 pairs, two up to 2^21.
+// Blocks of the grid that take part in a round of `rows` rows. On the H200 with blocks of four
+// warps one a multiprocessor is best up to 2^16 pairs, two up to 2^18.
 __device__ __forceinline__ u32 blocks_for(u32 rows, const Schedule &schedule) {
     const u32 row_capacity = 16 * schedule.multiprocessors;
     if (rows <= row_capacity) return min(gridDim.x, schedule.multiprocessors);
-    if (rows <= 32 * row_capacity) return min(gridDim.x, 2 * schedule.multiprocessors);
+    if (rows <= 4 * row_capacity) return min(gridDim.x, 2 * schedule.multiprocessors);
     return gridDim.x;
 }
 
@@ -69,7 +71,7 @@ class WarpChunks {
         const u32 warps_per_block = blockDim.x / WARP;
         const u32 blocks = blocks_for(rows, schedule);
         warps = blocks * warps_per_block;
-        on_demand = rows / ON_DEMAND_ROWS >= warps;
+        on_demand = rows / EVEN_ROWS >= warps;
         // Consecutive rows, as evenly as whole rows allow, and in equal chunks.
         const u32 warp = blockIdx.x * warps_per_block + threadIdx.x / WARP;
         next_row = end_row = 0;
