@@ -172,7 +172,8 @@ CUZK_KERNEL(msm_pair_lists_kernel, LIST_THREADS, 4, PairListsParams) {
                 p.left[at + i] = slot;
                 p.right[at + i] = slot + points - points / 2;
             }
-            // The entries kept go to places that have been read.
+            // The entries kept go to places that have been read: by other lanes, so all wait here.
+            __syncwarp();
             const u32 deeper = __ballot_sync(FULL_WARP, rounds > round + 1);
             if (rounds > round + 1) {
                 const u32 to = deeper_entries + __popc(deeper & lanes_before);

@@ -204,6 +204,23 @@ fn full_sums_with_several_passes() {
 }
 
 #[test]
+fn full_sums_with_a_bucket_of_several_blocks() {
+    // Every window has one bucket, whose entries are those of three blocks of the list kernel: the
+    // first of them are left ones in more rounds than are counted at once.
+    const TERMS: usize = 5000;
+    let (bases, scalar) = (bases(TERMS), random_scalars(1)[0]);
+    let scalars = vec![scalar; TERMS];
+    let sum = G1Projective::generator() * Scalar::from((TERMS * (TERMS + 1) / 2) as u64);
+    check(
+        &bases,
+        &scalars,
+        None,
+        &shape(TERMS, TERMS, 26, 1),
+        sum * scalar,
+    );
+}
+
+#[test]
 fn full_sums_of_skewed_scalars_and_bases() {
     const TERMS: usize = 100;
     let distinct = bases(TERMS);
