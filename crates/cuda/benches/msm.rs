@@ -7,15 +7,14 @@
 use std::time::Instant;
 
 use blstrs::{G1Affine, G1Projective, Scalar};
+use cuda::msm::sample::{ScalarKind, selected_sum, word};
 use cuda::msm::{
     BitSelection, BitSumPlan, Choice, FullSumLimits, FullSumPlan, FullSumTerms, G1, Mask,
     MultiplesPlan, Profile, ProgressionPlan,
 };
 use cuda::{Arena, Device, DeviceSlice, Ledger, Phase, Stream};
-use ff::Field;
 use group::Group;
 use group::prime::PrimeCurveAffine;
-use rayon::prelude::*;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -53,8 +52,8 @@ fn main() {
         let runs = if log_size >= 25 { 3 } else { 9 };
         let copies = copies.unwrap_or(1);
         let result = match kind.as_str() {
-            "full" => full(&device, log_size, copies, &["uniform"], runs),
-            "skewed" => full(&device, log_size, copies, &SKEWED, runs),
+            "full" => full(&device, log_size, copies, &[ScalarKind::Uniform], runs),
+            "skewed" => full(&device, log_size, copies, &ScalarKind::ALL, runs),
             "bits" => bits(&device, log_size, 7),
             "check" => check(&device, log_size),
             other => panic!("{other} is neither full, skewed, bits nor check"),
@@ -71,84 +70,9 @@ fn main() {
 
 fn check(device: &Device, log_size: u32) -> Result<(), Failure> {
     for copies in [1, 64] {
-        full(device, log_size, copies, &SKEWED, 0)?;
+        full(device, log_size, copies, &ScalarKind::ALL, 0)?;
     }
     bits(device, log_size, 0)
-}
-
-const SKEWED: [&str; 7] = [
-    "uniform",
-    "all equal",
-    "0 or 1",
-    "9/10 bits",
-    "15/16 zero",
-    "all -1",
-    "32-bit",
-];
-
-/// A pseudo-random word for each index and place (below 64).
-fn word(index: u64, place: u64) -> u64 {
-    let mut z = (index * 64 + place)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .wrapping_add(0x1234_5678);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Limbs of r, from the lowest.
-const ORDER: [u64; 4] = [
-    0xffff_ffff_0000_0001,
-    0x53bd_a402_fffe_5bfe,
-    0x3339_d808_09a1_d805,
-    0x73ed_a753_299d_7d48,
-];
-
-fn below_order(limbs: &[u64; 4]) -> bool {
-    limbs.iter().rev().lt(ORDER.iter().rev())
-}
-
-/// Scalar `index` of a kind, canonical.
-fn scalar(kind: &str, index: u64) -> [u64; 4] {
-    let uniform = |index: u64| {
-        let limbs = |attempt: u64| {
-            let limb = |i| word(index, 4 * attempt + i);
-            [limb(0), limb(1), limb(2), limb(3) >> 1]
-        };
-        (0..16).map(limbs).find(below_order).unwrap_or_default()
-    };
-    match kind {
-        "all equal" => uniform(0),
-        "0 or 1" => [word(index, 0) & 1, 0, 0, 0],
-        "9/10 bits" if !index.is_multiple_of(10) => [word(index, 0) & 1, 0, 0, 0],
-        "15/16 zero" if !index.is_multiple_of(16) => [0; 4],
-        "all -1" => [ORDER[0] - 1, ORDER[1], ORDER[2], ORDER[3]],
-        "32-bit" => [word(index, 0) >> 32, 0, 0, 0],
-        _ => uniform(index),
-    }
-}
-
-/// Σ s_i (i + 1), in the scalar field: column sums of the limbs fit in 128 bits.
-fn logarithm(scalars: &[[u64; 4]]) -> Scalar {
-    let sums = scalars
-        .par_chunks(1 << 16)
-        .enumerate()
-        .map(|(chunk, scalars)| {
-            let mut sums = [0u128; 4];
-            for (i, scalar) in scalars.iter().enumerate() {
-                let factor = ((chunk << 16) + i + 1) as u128;
-                for (sum, &limb) in sums.iter_mut().zip(scalar) {
-                    *sum += factor * u128::from(limb);
-                }
-            }
-            sums
-        });
-    let sums = sums.reduce(|| [0; 4], |x, y| std::array::from_fn(|i| x[i] + y[i]));
-    let shift = Scalar::from(1 << 32).square();
-    sums.iter().rev().fold(Scalar::ZERO, |value, &sum| {
-        let high = Scalar::from((sum >> 64) as u64);
-        value * shift + high * shift + Scalar::from(sum as u64)
-    })
 }
 
 /// The median, the first and the least of some times; the first does not count.
@@ -229,7 +153,7 @@ fn full(
     device: &Device,
     log_size: u32,
     copies: u64,
-    kinds: &[&str],
+    kinds: &[ScalarKind],
     runs: usize,
 ) -> Result<(), Failure> {
     let terms = 1usize << log_size;
@@ -259,18 +183,13 @@ fn full(
     let sum = plan.bind(device, &arena)?;
 
     for kind in kinds {
-        let scalars: Vec<[u64; 4]> = (0..terms as u64)
-            .into_par_iter()
-            .map(|i| scalar(kind, i))
-            .collect();
         let scalar_slice = arena.get(scalar_slot);
-        stream.upload(scalar_slice, &scalars)?;
+        let expected = G1Projective::generator() * kind.upload(&stream, scalar_slice)?;
         let terms = FullSumTerms {
             bases,
             scalars: scalar_slice.cast(),
             indices: None,
         };
-        let expected = G1Projective::generator() * logarithm(&scalars);
         let mut times = Vec::new();
         let mut right = 0;
         for _ in 0..runs + 1 {
@@ -289,7 +208,8 @@ fn full(
         println!("  parts: {}", stages(&parts)?);
         let sppark = SPPARK_FULL.iter().find(|(size, _)| *size == log_size);
         println!(
-            "2^{log_size} {kind}: {}, {}, sppark {:?}; {}",
+            "2^{log_size} {}: {}, {}, sppark {:?}; {}",
+            kind.name(),
             count_right(right, runs + 3)?,
             summary(&times),
             sppark.map(|(_, ms)| ms),
@@ -374,23 +294,8 @@ fn bits(device: &Device, log_size: u32, runs: usize) -> Result<(), Failure> {
     ];
     for (kind, ones, masked) in cases {
         stream.upload(arena.get(ones_slot), &ones)?;
-        let mut logarithm = 0u128;
-        for (w, &ones) in ones.iter().enumerate() {
-            let present = if masked.is_some() { mask[w] } else { u64::MAX };
-            let first = if masked.is_some() {
-                ranks[w] as usize
-            } else {
-                64 * w
-            };
-            let mut selected = ones & present;
-            while selected != 0 {
-                let below = (1u64 << selected.trailing_zeros()) - 1;
-                logarithm += first as u128 + u128::from((present & below).count_ones()) + 1;
-                selected &= selected - 1;
-            }
-        }
-        let high = Scalar::from((logarithm >> 64) as u64) * Scalar::from(1 << 32).square();
-        let expected = G1Projective::generator() * (high + Scalar::from(logarithm as u64));
+        let mask = masked.map(|_| mask.as_slice());
+        let expected = G1Projective::generator() * selected_sum(&ones, mask);
         let selection = BitSelection {
             ones: arena.get(ones_slot),
             mask: masked,

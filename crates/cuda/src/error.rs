@@ -129,6 +129,24 @@ pub enum CudaError {
     )]
     PassLost,
 
+    /// A result is not what is known of it.
+    #[error(
+        "the GPU's result is wrong: {what}. Do not prove on it; `cuzk bench compare` shows which stage fails"
+    )]
+    WrongResult {
+        /// What was computed.
+        what: String,
+    },
+
+    /// Something cannot be measured.
+    #[error("{what} cannot be measured: {reason}. Leave it out")]
+    NotMeasured {
+        /// What was to be measured.
+        what: String,
+        /// Why it cannot be.
+        reason: String,
+    },
+
     /// A kernel failed while it ran.
     #[error(
         "the GPU failed while it ran {kernel}: {reason}. This process cannot use it any more: start a new one"

@@ -200,7 +200,7 @@ pub enum BenchCommand {
     /// Compute every stage of a request's proofs on the CPU and on a GPU, and
     /// compare them
     Compare(BenchCompareArgs),
-    /// Time the GPU's kernels by themselves, beside the most that its multipliers can do
+    /// Time the GPU's kernels by themselves, beside the most that its multipliers and its memory can do
     Kernels(BenchKernelsArgs),
     /// The measuring process of `witness`
     #[command(hide = true)]
@@ -256,6 +256,14 @@ pub struct BenchKernelsArgs {
     #[arg(long, value_name = "LOG2", value_delimiter = ',', default_value = "20,22,24,26,27",
           value_parser = clap::value_parser!(u32).range(0..=28))]
     pub sizes: Vec<u32>,
+    /// Circuits whose A w and B w are evaluated
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "winning-32g,porep-32g"
+    )]
+    pub circuits: Vec<String>,
     /// Runs that count, after two that do not
     #[arg(long, default_value_t = 15, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub runs: u16,

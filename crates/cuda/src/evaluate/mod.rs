@@ -24,6 +24,7 @@ mod evaluator;
 #[cfg(test)]
 mod interpreter;
 mod launch;
+mod measure;
 mod program;
 mod query;
 mod rows;
@@ -36,6 +37,7 @@ pub use bitmap::DeviceBitmap;
 pub(crate) use bitmap::{BitmapSlots, ranks};
 pub use error::ProgramError;
 pub use evaluator::{Evaluator, EvaluatorPlan, Step};
+pub use measure::measure;
 pub use program::Program;
 pub use query::{Query, QueryPlan, QueryTail};
 pub use witness::{WitnessBuffers, WitnessPlan};

@@ -179,11 +179,9 @@ fn pass_ms<C: SumCurve>(pass: &Pass) -> f64 {
     let front =
         entries * (SORT_READ_MS + SORT_DIGIT_MS * key_bytes + LIST_MS) + buckets * BUCKET_MS;
 
-    let mean = entries / buckets;
-    let used_buckets = buckets * (1.0 - (-mean).exp());
     let used_rounds = f64::from(pass.expected_rounds());
     let launches = f64::from(rounds(pass.entries)) + 5.0 + key_bytes;
-    let folds = (entries - used_buckets) / C::ADDITIONS_PER_MS + used_rounds * C::ROUND_MS;
+    let folds = pass.expected_additions() / C::ADDITIONS_PER_MS + used_rounds * C::ROUND_MS;
     let reduction = buckets / C::ADDITIONS_PER_MS + C::ROUND_MS;
     front + folds + reduction + launches * LAUNCH_MS
 }

@@ -21,6 +21,9 @@ pub trait SumCurve: Copy + fmt::Debug + Send + Sync + 'static {
     const KERNELS: KernelNames;
     /// Blocks of a fold kernel on a multiprocessor, as in the kernels' launch bounds.
     const FOLD_BLOCKS: u32;
+    /// 32-bit multiplications of an affine addition, five products and a square, in the unit of
+    /// [`crate::rates`]; the inversion that many of them share is not counted.
+    const ADDITION_MULTIPLICATIONS: f64;
     /// Additions a millisecond in long rounds, for the cost model (H200).
     const ADDITIONS_PER_MS: f64;
     /// Milliseconds of a round too short to fill the device: mostly one inversion's latency.
@@ -91,6 +94,7 @@ impl SumCurve for G1 {
     const NAME: &'static str = "G1";
     const KERNELS: KernelNames = kernel_names!("g1");
     const FOLD_BLOCKS: u32 = 4;
+    const ADDITION_MULTIPLICATIONS: f64 = 5.0 * 294.0 + 228.5;
     const ADDITIONS_PER_MS: f64 = 3.66e6;
     const ROUND_MS: f64 = 0.05;
 
@@ -106,6 +110,7 @@ impl SumCurve for G2 {
     const NAME: &'static str = "G2";
     const KERNELS: KernelNames = kernel_names!("g2");
     const FOLD_BLOCKS: u32 = 2;
+    const ADDITION_MULTIPLICATIONS: f64 = 5.0 * 733.5 + 588.0;
     // Three products of Fp for one of Fp2; not yet measured.
     const ADDITIONS_PER_MS: f64 = 1.2e6;
     const ROUND_MS: f64 = 0.06;

@@ -44,6 +44,13 @@ impl Pass {
         (mean + 6.0 * mean.sqrt() + 6.0).log2().ceil() as u32
     }
 
+    /// Additions that fold its buckets to a point each, for uniform digits.
+    pub fn expected_additions(&self) -> f64 {
+        let (entries, buckets) = (self.entries as f64, f64::from(self.buckets()));
+        let used_buckets = buckets * (1.0 - (-entries / buckets).exp());
+        entries - used_buckets
+    }
+
     /// Places for points that the fold of the buckets needs, that of infinity not included.
     pub fn slots(&self) -> u64 {
         (self.entries + u64::from(self.buckets())) / 2 + 1

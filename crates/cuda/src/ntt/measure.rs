@@ -5,7 +5,7 @@ use groth16::ntt::EvaluationSet::{Coset, Subgroup};
 
 use crate::device::{Device, DeviceSlice, Ledger, Phase, Stream};
 use crate::error::Result;
-use crate::measure::{Measurement, Measuring, if_it_fits, times};
+use crate::measure::{Measurement, Measuring, Work, if_it_fits, times};
 use crate::ntt::factor::inverse_of_size;
 use crate::ntt::{Ntt, NttPlan, QuotientForm, QuotientPlan, Scale, Transform};
 
@@ -19,7 +19,7 @@ const ELEMENT_PRODUCT: f64 = 132.0;
 ///
 /// # Errors
 /// A device that fails.
-pub fn measure(device: &Device, measuring: &Measuring) -> Result<Vec<Measurement>> {
+pub fn measure(device: &Device, measuring: &Measuring<'_>) -> Result<Vec<Measurement>> {
     let stream = device.stream()?;
     let mut all = Vec::new();
     for log_size in &measuring.log_sizes {
@@ -65,11 +65,11 @@ fn transforms(
     for (name, transform) in kinds {
         let (median_ms, least_ms) = times(stream, runs, || ntt.run(stream, values, transform))?;
         all.push(Measurement {
-            name,
+            name: name.to_owned(),
             log_size,
             median_ms,
             least_ms,
-            multiplications: ntt.factor_products(transform) * FACTOR_PRODUCT,
+            work: Work::Multiplications(ntt.factor_products(transform) * FACTOR_PRODUCT),
         });
     }
     Ok(all)
@@ -105,11 +105,13 @@ fn quotient(
         QuotientForm::Prepared => "quotient, four transforms",
     };
     Ok(Some(Measurement {
-        name,
+        name: name.to_owned(),
         log_size,
         median_ms,
         least_ms,
-        multiplications: quotient.factor_products() * FACTOR_PRODUCT + products * ELEMENT_PRODUCT,
+        work: Work::Multiplications(
+            quotient.factor_products() * FACTOR_PRODUCT + products * ELEMENT_PRODUCT,
+        ),
     }))
 }
 

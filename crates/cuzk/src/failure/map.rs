@@ -114,6 +114,8 @@ impl From<CudaError> for Failure {
             CudaError::LaunchFailure { .. } | CudaError::Call { .. } => {
                 (Exit::Internal, "DEVICE_FAILED")
             }
+            CudaError::WrongResult { .. } => (Exit::Internal, "DEVICE_WRONG"),
+            CudaError::NotMeasured { .. } => (Exit::Internal, "MEASUREMENT"),
             _ => (Exit::Internal, "BACKEND"),
         };
         split(exit, code, &error.to_string(), ". ", REPORT)

@@ -6,7 +6,7 @@ mod run;
 use group::Group;
 
 use super::curve::SumCurve;
-use super::layout::Passes;
+use super::layout::{Pass, Passes};
 use super::params;
 use super::windows::Windows;
 use crate::device::{Arena, Device, DeviceSlice, Ledger, Lifetime};
@@ -148,6 +148,13 @@ impl<C: SumCurve> FullSumPlan<C> {
     /// What it was planned for.
     pub fn shape(&self) -> &FullSumShape {
         &self.shape
+    }
+
+    /// Affine additions of a run, for uniform scalars: those of the buckets, and two a bucket in the
+    /// reduction.
+    pub fn expected_additions(&self) -> f64 {
+        let of_pass = |pass: &Pass| pass.expected_additions() + 2.0 * f64::from(pass.buckets());
+        self.passes.passes.iter().map(of_pass).sum()
     }
 
     /// Number of partial sums of a run.
