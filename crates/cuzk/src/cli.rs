@@ -241,6 +241,9 @@ pub struct BenchCompareArgs {
     /// The keys.
     #[command(flatten)]
     pub keys: KeyArgs,
+    /// Compare the first N partitions (default: all)
+    #[arg(long, value_name = "N")]
+    pub partitions: Option<usize>,
     /// Which GPU, as the driver counts them
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub gpu: usize,

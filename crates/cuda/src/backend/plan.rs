@@ -27,6 +27,10 @@ use crate::msm::Choice;
 /// Measured on an H200 (driver 580.159): see `docs/gpu.md`.
 pub const DRIVER_BYTES: u64 = 12 << 20;
 
+/// Bytes of page-locked memory of the host for each byte that the device's page tables take for it: 8 for a
+/// page of 4 KiB. Measured with the rest.
+pub const PINNED_PER_DRIVER_BYTE: u64 = 512;
+
 /// A device to plan for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanTarget {
@@ -244,7 +248,11 @@ impl ProofPlan {
 
     /// Bytes that the driver takes besides.
     pub fn driver_bytes(&self) -> u64 {
-        DRIVER_BYTES
+        let streamed = match &self.way {
+            Way::Resident { .. } => 0,
+            Way::Streamed(sums) => sums.driver_bytes(),
+        };
+        DRIVER_BYTES + streamed
     }
 
     /// Proofs under way at a time; of a streamed key, proofs of a pass.
@@ -270,7 +278,7 @@ impl ProofPlan {
             chunk_bytes: sums.slot_bytes,
             buffers: sums.ring.len(),
             sections,
-            pass_bytes: sections.iter().map(|section| section.bytes).sum(),
+            pass_bytes: sums.pass_bytes(),
         })
     }
 

@@ -32,14 +32,17 @@ pub fn run(context: &Context, args: &BenchCompareArgs) -> Result<(), Failure> {
     let store = keys::store(context, &args.keys);
     let spec = request.circuit_id().key_spec(&circuit);
     let key = keys::proving_key(context, &store, &spec)?;
-    for partition in 0..request.partitions() {
+    let partitions = request
+        .partitions()
+        .min(args.partitions.unwrap_or(usize::MAX));
+    for partition in 0..partitions {
         let witness = NativeWitness.witness(request, partition, &circuit)?;
         cuda::dual_run(&gpu, &circuit, &key.key, &witness)?;
     }
     let document = Document {
         schema: "cuzk.bench-compare/1",
         circuit: request.circuit_id().name(),
-        partitions: request.partitions(),
+        partitions,
         device: chosen.document,
         vram: gpu.memory()?.map(VramDocument::from),
     };

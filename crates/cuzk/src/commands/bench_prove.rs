@@ -72,10 +72,9 @@ pub fn run(context: &Context, id: CircuitId, args: &BenchProveArgs) -> Result<()
         per_proof_ms: ms(all / u32::try_from(runs.len().max(1)).unwrap_or(u32::MAX)),
         phases: phases(&first, &runs),
     };
-    context.output.show(&document, &document.text())?;
     match memory {
         Some(memory) if memory.taken_bytes > memory.planned_bytes => Err(above_plan(memory)),
-        _ => Ok(()),
+        _ => context.output.show(&document, &document.text()),
     }
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::super::fixed::{Fixed, Ledgers};
 use super::super::per_sum::{Five, PerSum};
-use super::super::plan::PlanTarget;
+use super::super::plan::{PINNED_PER_DRIVER_BYTE, PlanTarget};
 use super::super::query_bits::{BitChunk, QueryBits};
 use super::super::search::{PIECES_MAX, Sizes, Ways};
 use super::super::sum::{Combine, Combiners, PartialSums, SumSize};
@@ -232,6 +232,16 @@ impl StreamedSums {
             self.b_g1.summary(),
             self.b_g2.summary(),
         ]
+    }
+
+    /// Bytes of all chunks.
+    pub fn pass_bytes(&self) -> u64 {
+        self.chunks().iter().map(|section| section.bytes).sum()
+    }
+
+    /// What the driver takes on the device for the host's memory that they lie in.
+    pub fn driver_bytes(&self) -> u64 {
+        self.pass_bytes().div_ceil(PINNED_PER_DRIVER_BYTE)
     }
 
     /// For adding up.

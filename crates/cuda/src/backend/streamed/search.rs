@@ -137,7 +137,7 @@ impl StreamSearch<'_> {
             return Err(needed);
         }
         // What is alive beside the work of a phase's sum.
-        let outside = ledgers.resident.peak_bytes() + held_bytes(&ledgers, proofs);
+        let outside = needed - ledgers.work.peak_bytes();
         let alive = |phase: Phase| -> u64 {
             let entries = ledgers.work.entries().iter();
             let alive = entries.filter(|entry| entry.lifetime.contains(phase));
@@ -204,7 +204,7 @@ impl StreamSearch<'_> {
     /// Bytes of the whole plan, and its ledgers.
     fn bytes(&self, cuts: &Cuts, ways: &Ways, proofs: usize) -> (u64, Ledgers) {
         let mut ledgers = self.ledgers.clone();
-        StreamedSums::new(
+        let sums = StreamedSums::new(
             self.sizes,
             self.fixed,
             cuts,
@@ -214,7 +214,8 @@ impl StreamSearch<'_> {
         );
         let bytes = ledgers.resident.peak_bytes()
             + held_bytes(&ledgers, proofs)
-            + ledgers.work.peak_bytes();
+            + ledgers.work.peak_bytes()
+            + sums.driver_bytes();
         (bytes, ledgers)
     }
 
