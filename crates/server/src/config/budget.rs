@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Host memory for units at work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
-    /// All of the machine's, or of the control group's, but the margin.
+    /// All of the machine's, or of the control group's, but the margin; at least half of it.
     Auto,
     /// So many bytes.
     Bytes(u64),
@@ -17,9 +17,14 @@ impl super::Memory {
     pub fn budget_bytes(&self) -> u64 {
         match self.total_budget {
             Budget::Bytes(bytes) => bytes,
-            Budget::Auto => host_memory().saturating_sub(self.safety_margin),
+            Budget::Auto => but_the_margin(host_memory(), self.safety_margin),
         }
     }
+}
+
+/// A machine smaller than the margin, or not much larger, gives half.
+fn but_the_margin(memory: u64, margin: u64) -> u64 {
+    memory.saturating_sub(margin).max(memory / 2)
 }
 
 /// Bytes of memory of this machine or of the control groups that this process is in, whichever is
@@ -87,6 +92,14 @@ mod tests {
         let both = "5:cpu,memory:/x\n0::/a/b\n3:pids:/x\n";
         assert_eq!(group_limit(both, root.path()), Some(500));
         assert_eq!(group_limit("", root.path()), None);
+    }
+
+    #[test]
+    fn a_small_machine_gives_half() {
+        assert_eq!(but_the_margin(100, 5), 95);
+        assert_eq!(but_the_margin(8, 5), 4);
+        assert_eq!(but_the_margin(4, 5), 2);
+        assert_eq!(but_the_margin(0, 5), 0);
     }
 
     #[test]

@@ -135,7 +135,7 @@ pub const KEYS: &[Key] = &[
         "total_budget",
         Budget,
         "\"auto\"",
-        "host memory for units at work; `auto` is all of the machine's (or control group's) but the margin",
+        "host memory for units at work; `auto` is all of the machine's (or control group's) but the margin, at least half of it",
     ),
     does(
         "memory",
@@ -144,12 +144,12 @@ pub const KEYS: &[Key] = &[
         "\"5GiB\"",
         "what `auto` leaves to others",
     ),
-    does(
+    nothing(
         "memory",
         "eviction_min_idle",
         Span,
         "\"5m\"",
-        "how long a key must have been idle before it may be unloaded for another one",
+        "keys stay while there is room; then the one not used for longest goes",
     ),
     nothing("memory", "pinned_budget", Size, "0", OLD_MEMORY),
     nothing("memory", "working_memory_budget", Size, "0", OLD_MEMORY),

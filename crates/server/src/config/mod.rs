@@ -65,8 +65,6 @@ pub struct Memory {
     pub total_budget: Budget,
     /// Bytes that `auto` leaves.
     pub safety_margin: u64,
-    /// Idle time before a key may go.
-    pub eviction_min_idle: Duration,
 }
 
 /// `[gpus]`
@@ -188,7 +186,6 @@ impl Config {
             memory: Memory {
                 total_budget: values.budget("memory", "total_budget")?,
                 safety_margin: values.size("memory", "safety_margin")?,
-                eviction_min_idle: values.span("memory", "eviction_min_idle")?,
             },
             gpus: Gpus {
                 devices: values.numbers("gpus", "devices")?,
