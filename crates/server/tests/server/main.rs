@@ -5,6 +5,7 @@
 mod common;
 mod deploy;
 mod discovery;
+mod forms;
 mod http;
 mod large;
 mod tls;
