@@ -1,5 +1,6 @@
 //! The command line: every command, argument and option, and nothing else.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -28,6 +29,19 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// With `daemon -c FILE` taken as `--config FILE`.
+    #[must_use]
+    pub fn with_file(mut self) -> Self {
+        if let Command::Daemon(args) = &self.command
+            && let Some(file) = &args.file
+        {
+            self.global.config = Some(file.clone());
+        }
+        self
+    }
 }
 
 /// Options that every command takes, before or after its name.
@@ -77,6 +91,8 @@ pub enum Command {
     /// Commands that speak to a running daemon
     #[command(flatten)]
     Client(ClientCommand),
+    /// Serve proofs: take requests over gRPC, store them, prove them
+    Daemon(DaemonArgs),
     /// The process that owns one device; the daemon starts it
     #[command(hide = true)]
     Worker(WorkerArgs),
@@ -310,6 +326,55 @@ pub enum DoctorCommand {
     Gpu,
 }
 
+/// Arguments of `cuzk daemon`.
+#[derive(Debug, Args)]
+pub struct DaemonArgs {
+    /// The same as --config
+    #[arg(short = 'c', value_name = "FILE", conflicts_with = "config")]
+    pub file: Option<PathBuf>,
+    /// Where gRPC listens, before [daemon] listen: unix:///path or host:port
+    #[arg(short, long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// What is logged, before [logging] level; RUST_LOG goes before both
+    #[arg(long, value_name = "FILTER")]
+    pub log_level: Option<String>,
+    /// What proves: auto takes the GPUs, or the CPU where there is none
+    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    pub device: Device,
+    /// Program of the workers, for tests
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub worker_program: Option<PathBuf>,
+}
+
+/// Options of the earlier daemon, which had no subcommands; whether each takes a value beside it.
+const DAEMON_OPTIONS: [&str; 5] = ["-c", "--config", "-l", "--listen", "--log-level"];
+
+/// The arguments, with `daemon` put in front where there is no command but only options of the
+/// earlier daemon.
+pub fn with_default_command(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut rest = arguments.iter().skip(1);
+    let mut count = 0;
+    while let Some(argument) = rest.next() {
+        let text = argument.to_string_lossy();
+        let is_whole = DAEMON_OPTIONS.contains(&text.as_ref());
+        let has_value = DAEMON_OPTIONS.iter().any(|option| {
+            let value = text.strip_prefix(option);
+            value.is_some_and(|value| !option.starts_with("--") || value.starts_with('='))
+        });
+        if is_whole {
+            rest.next();
+        } else if !has_value {
+            return arguments;
+        }
+        count += 1;
+    }
+    if count > 0 {
+        arguments.insert(1, "daemon".into());
+    }
+    arguments
+}
+
 /// Arguments of `cuzk worker`.
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
@@ -427,6 +492,37 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_earlier_daemon_s_command_line_is_the_daemon_s() {
+        let parsed = |line: &str| {
+            let words = line.split(' ').map(OsString::from);
+            Cli::try_parse_from(with_default_command(words))
+        };
+        for line in [
+            "cuzk -c /etc/cuzk.toml",
+            "cuzk -c/etc/cuzk.toml -l 0.0.0.0:9820",
+            "cuzk --config /etc/cuzk.toml --listen=unix:///run/cuzk.sock",
+            "cuzk --config=/etc/cuzk.toml",
+            "cuzk --log-level debug",
+        ] {
+            let cli = parsed(line).unwrap();
+            assert!(matches!(cli.command, Command::Daemon(_)), "{line}");
+        }
+        let cli = parsed("cuzk -c /a -l [::1]:1 --log-level info").unwrap();
+        let Command::Daemon(args) = cli.command else {
+            panic!("{cli:?}");
+        };
+        assert_eq!(args.file, Some("/a".into()));
+        assert_eq!(args.listen.as_deref(), Some("[::1]:1"));
+        assert_eq!(args.log_level.as_deref(), Some("info"));
+        // Another command stays what it is, and so does a mistake.
+        let other = parsed("cuzk --config /a circuit list").unwrap();
+        assert!(matches!(other.command, Command::Circuit(_)));
+        for line in ["cuzk", "cuzk -x", "cuzk -c /a --quiet", "cuzk --configure"] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
     }
 
     #[test]

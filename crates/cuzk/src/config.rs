@@ -23,6 +23,7 @@ pub struct Config {
     pub allow_test_keys: bool,
     /// Things to tell the user.
     pub warnings: Vec<String>,
+    file: Option<PathBuf>,
     params: Vec<PathBuf>,
     cache: PathBuf,
 }
@@ -51,7 +52,13 @@ impl Config {
                 env::var_os("FIL_PROOFS_PARAMETER_CACHE").map(Into::into),
             ),
             cache: cache_folder(global.cache.clone(), cache_dir)?,
+            file,
         })
+    }
+
+    /// The file that was read, if any was.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// The cache folder; it may not exist yet.

@@ -6,6 +6,7 @@ mod cli;
 mod client;
 mod commands;
 mod config;
+mod daemon;
 mod device;
 mod failure;
 mod input;
@@ -42,8 +43,9 @@ struct Context {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let arguments = cli::with_default_command(std::env::args_os());
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli.with_file(),
         Err(error) => return usage(&error),
     };
     let output = Output::new(cli.global.json, cli.global.quiet);
@@ -79,6 +81,7 @@ fn run(cli: Cli, output: Output) -> Result<(), Failure> {
         Command::Doctor(command) => commands::doctor::run(&context, &command),
         Command::Bench(command) => commands::bench::run(&context, &command),
         Command::Client(command) => client::run(&context, &cli.global, &command),
+        Command::Daemon(args) => daemon::run(&context, &args),
         Command::Worker(args) => commands::worker::run(&context, &args),
     }
 }

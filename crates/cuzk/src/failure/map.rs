@@ -122,6 +122,54 @@ impl From<CudaError> for Failure {
     }
 }
 
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        split(
+            Exit::Resources,
+            error.code(),
+            &error.to_string(),
+            "; ",
+            "see [store] path in the configuration file",
+        )
+    }
+}
+
+impl From<engine::Error> for Failure {
+    fn from(error: engine::Error) -> Self {
+        split(
+            Exit::Resources,
+            error.code(),
+            &error.to_string(),
+            "; ",
+            REPORT,
+        )
+    }
+}
+
+impl From<server::Error> for Failure {
+    fn from(error: server::Error) -> Self {
+        split(
+            Exit::Resources,
+            error.code(),
+            &error.to_string(),
+            "; ",
+            "correct the configuration file",
+        )
+    }
+}
+
+impl From<server::config::Error> for Failure {
+    fn from(error: server::config::Error) -> Self {
+        split(
+            Exit::Usage,
+            "CONFIG_INVALID",
+            &error.to_string(),
+            "; ",
+            "correct the file, or name another one with --config",
+        )
+    }
+}
+
 impl From<WitnessError> for Failure {
     fn from(error: WitnessError) -> Self {
         let error = match error {

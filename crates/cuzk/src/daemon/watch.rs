@@ -1,0 +1,128 @@
+//! Whether the daemon is alive and ready, looked at all the time: keys once, engine and devices
+//! again and again.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use engine::Service;
+use engine::scheduler::DeviceStatus;
+use filecoin::CircuitId;
+use server::{Keys, Part, Readiness};
+
+use super::fleet::Fleet;
+use super::notify::{self, Notifier};
+use crate::failure::{Exit, Failure};
+
+/// Pause between looks.
+const PERIOD: Duration = Duration::from_millis(250);
+
+/// The watching thread.
+pub struct Watching {
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Watching {
+    /// Ends it.
+    pub fn end(self) {
+        drop(self.stop);
+        // It has nothing to tell.
+        let _ = self.thread.join();
+    }
+}
+
+/// Starts watching, and loads the keys that are wanted from the start.
+///
+/// # Errors
+/// No thread for it.
+pub fn start(
+    (service, fleet): (Arc<Service>, Arc<Fleet>),
+    (readiness, manager): (Arc<Readiness>, Arc<Notifier>),
+    preload: Vec<CircuitId>,
+) -> Result<Watching, Failure> {
+    let (stop, stopped) = channel();
+    let watch = move || {
+        look_at_keys(&fleet, &readiness);
+        let mut preload = Some(preload);
+        loop {
+            // An engine that does not answer any more is not alive.
+            if service.ask(|_| ()).is_ok() {
+                manager.tell(notify::ALIVE);
+            }
+            if look_at_devices(&service, &readiness)
+                && let Some(circuits) = preload.take()
+            {
+                load(&fleet, circuits);
+            }
+            match stopped.recv_timeout(PERIOD) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    };
+    let thread = Builder::new().name("watch".to_owned()).spawn(watch);
+    let thread = thread.map_err(|e| {
+        let remedy = "raise the limit of processes (ulimit -u)";
+        Failure::new(Exit::Resources, "THREAD", "cannot start a thread", remedy).because(&e)
+    })?;
+    Ok(Watching { stop, thread })
+}
+
+fn look_at_keys(fleet: &Fleet, readiness: &Readiness) {
+    let circuits = fleet.circuits();
+    if circuits.is_empty() {
+        let cause = "no parameter files were found; see `cuzk params list`";
+        tracing::error!("{cause}");
+        return readiness.failed(Part::Keys, cause);
+    }
+    let failed = circuits
+        .iter()
+        .filter_map(|id| Some((*id, fleet.check(*id).err()?)));
+    let failed: Vec<_> = failed.collect();
+    for (circuit, error) in &failed {
+        tracing::error!(%circuit, code = error.code, "{error}");
+    }
+    match failed.first() {
+        Some((_, error)) => readiness.failed(Part::Keys, error.to_string()),
+        None => readiness.passed(Part::Keys),
+    }
+}
+
+/// A device says that it is ready when it has passed its test. Returns whether any is.
+fn look_at_devices(service: &Service, readiness: &Readiness) -> bool {
+    let devices = service.status().devices;
+    if devices
+        .iter()
+        .any(|(_, device)| device.status == DeviceStatus::Ready)
+    {
+        readiness.passed(Part::SelfTest);
+        return true;
+    }
+    let cause = devices
+        .iter()
+        .find_map(|(name, device)| match &device.status {
+            DeviceStatus::Quarantined(cause) => Some(format!("{name}: {cause}")),
+            _ => None,
+        });
+    if let Some(cause) = cause {
+        readiness.failed(Part::SelfTest, cause);
+    }
+    false
+}
+
+/// In the background: a key may take minutes.
+fn load(fleet: &Arc<Fleet>, circuits: Vec<CircuitId>) {
+    let fleet = Arc::clone(fleet);
+    let load = move || {
+        for circuit in circuits {
+            match fleet.preload(circuit) {
+                Ok(loaded) => tracing::info!(%circuit, ms = loaded.load_ms, "key preloaded"),
+                Err(error) => tracing::error!(%circuit, code = error.code, "{error}"),
+            }
+        }
+    };
+    // Without it keys are loaded when they are needed.
+    let _ = Builder::new().name("preload".to_owned()).spawn(load);
+}
