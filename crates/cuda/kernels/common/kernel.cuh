@@ -23,7 +23,8 @@ using i64 = long long;
 // A kernel: CUZK_KERNEL(name, threads, min_blocks, ParamsType) { ... p.field ... }
 //
 // `threads` is the largest block it may be launched with, `min_blocks` the number of such blocks
-// that must fit on one multiprocessor (it bounds the registers; 1 where in doubt). Its only
+// that must fit on one multiprocessor (it bounds the registers; 1 where in doubt), or as many as an
+// architecture with fewer resident threads holds. Its only
 // argument is `p`, a plain struct of the same layout as the Rust struct given to
 // Stream::launch. Names are unique over all topics and are found by name at run time.
 #if defined(CUZK_EMULATION)
@@ -34,8 +35,22 @@ using i64 = long long;
         #name, name##_entry, sizeof(ParamsType), threads);                                        \
     static void name(const ParamsType &p)
 #else
+// Threads that a multiprocessor holds (CUDA C++ Programming Guide, technical specifications per
+// compute capability): ptxas refuses a kernel that asks for more blocks than fit into them.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+#define CUZK_RESIDENT_THREADS 1024
+#elif defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+#define CUZK_RESIDENT_THREADS 1536
+#else
+#define CUZK_RESIDENT_THREADS 2048
+#endif
+constexpr unsigned cuzk_min_blocks(unsigned threads, unsigned min_blocks) {
+    return threads * min_blocks <= CUZK_RESIDENT_THREADS ? min_blocks
+                                                         : CUZK_RESIDENT_THREADS / threads;
+}
 #define CUZK_KERNEL(name, threads, min_blocks, ParamsType)                                        \
-    extern "C" __global__ void __launch_bounds__(threads, min_blocks)                             \
+    extern "C" __global__ void __launch_bounds__(threads, cuzk_min_blocks(threads, min_blocks))   \
         name(const __grid_constant__ ParamsType p)
 #endif
 
