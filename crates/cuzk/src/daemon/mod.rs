@@ -14,7 +14,7 @@ use std::time::Duration;
 use engine::Service;
 use groth16::DeviceKind;
 use groth16::key::KeyStore;
-use server::config::{Budget, LogFormat, host_memory};
+use server::config::LogFormat;
 use server::{Config, Observatory, Part, Readiness, Server, ServerSettings};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -55,7 +55,7 @@ pub fn run(context: &Context, args: &DaemonArgs) -> Result<(), Failure> {
     let keys = key_store(context, &config);
     let store = SqliteStore::open(&config.store.path)?;
     let fleet = Arc::new(devices::start(context, args, &config, &keys)?);
-    let budget = budget(&config);
+    let budget = config.memory.budget_bytes();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         store = %config.store.path.display(),
@@ -139,14 +139,6 @@ fn key_store(context: &Context, config: &Config) -> KeyStore {
         folders,
         cache: Some(context.config.cache().to_owned()),
         allow_test_keys,
-    }
-}
-
-/// Host memory for units. On a machine smaller than the margin, `auto` is half of its memory.
-fn budget(config: &Config) -> u64 {
-    match config.memory.total_budget {
-        Budget::Bytes(bytes) => bytes,
-        Budget::Auto => config.memory.budget_bytes().max(host_memory() / 2),
     }
 }
 
