@@ -65,13 +65,16 @@ impl CompiledCircuit {
     pub fn columns_at(&self, m: Matrix, row_values: &[Fr]) -> Vec<Fr> {
         let shape = self.shape();
         assert_eq!(row_values.len(), shape.constraints, "one value per row");
-        let mut columns = vec![Fr::ZERO; shape.inputs + shape.aux];
+        // By all threads: the first write to fresh memory takes longer than the products.
+        let mut columns: Vec<Fr> =
+            rayon::iter::repeat_n(Fr::ZERO, shape.inputs + shape.aux).collect();
         let (inputs, aux) = columns.split_at_mut(shape.inputs);
         let outer: Vec<(&Call, Fr, Vec<Fr>)> = self
             .pieces(inputs, aux)
             .into_par_iter()
             .map(|(call, mut piece)| {
                 let template = self.template(call);
+                piece.arguments = vec![Fr::ZERO; template.arguments()];
                 let rows = call.row as usize..call.row as usize + template.rows();
                 piece.add_rows(template, m, &row_values[rows], self.dictionary());
                 (call, piece.one, piece.arguments)
@@ -103,7 +106,7 @@ impl CompiledCircuit {
                 inputs: own_inputs,
                 aux: own_aux,
                 one: Fr::ZERO,
-                arguments: vec![Fr::ZERO; template.arguments()],
+                arguments: Vec::new(),
             };
             pieces.push((call, columns));
             (inputs, aux) = (after_inputs, after_aux);

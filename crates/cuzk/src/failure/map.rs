@@ -184,6 +184,10 @@ impl From<WitnessError> for Failure {
 
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
+        let error = match error {
+            KeyError::Device { source } => return (*source).into(),
+            error => error,
+        };
         let (exit, code) = match &error {
             KeyError::Missing(key) => return missing(&key.circuit, &error),
             KeyError::Io { source, action, .. } => io_class(source, action),
@@ -197,6 +201,7 @@ impl From<KeyError> for Failure {
             KeyError::Exists { .. } => (Exit::Params, "PARAMS_EXIST"),
             KeyError::MixedFolder { .. } => (Exit::Params, "PARAMS_MIXED_FOLDER"),
             KeyError::NoSpace { .. } => (Exit::Resources, "DISK_FULL"),
+            KeyError::NoMemory { .. } => (Exit::Resources, "MEMORY"),
             KeyError::Random { .. } => (Exit::Resources, "RANDOM"),
             _ => (Exit::Internal, "KEY"),
         };

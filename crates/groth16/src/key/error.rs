@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::digest::KeyDigest;
 use super::encoding::PointFault;
+use crate::backend::BackendError;
 
 /// Why a key cannot be read, used or written.
 ///
@@ -143,6 +144,22 @@ pub enum KeyError {
         bytes: u64,
     },
 
+    /// There is not enough memory for a key that is to live there.
+    #[error("no memory for {}: {bytes} bytes are needed. Free some, or keep the key in a file", path.display())]
+    NoMemory {
+        /// What the key is called.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+    },
+
+    /// The device that makes the key's points refuses or fails.
+    #[error("{source}")]
+    Device {
+        /// What it says, and what to do about it.
+        source: Box<BackendError>,
+    },
+
     /// No key can be made for this circuit.
     #[error(
         "no key can be made: {variable} occurs in no row of the circuit. Constrain it or leave it out"
@@ -220,6 +237,16 @@ fn expected_digest(expected: Option<&KeyDigest>) -> String {
 }
 
 impl KeyError {
+    /// Adapter for `map_err` on what a device says.
+    pub(crate) fn device(error: BackendError) -> KeyError {
+        match error {
+            BackendError::Key(error) => error,
+            error => KeyError::Device {
+                source: Box::new(error),
+            },
+        }
+    }
+
     /// Adapter for `map_err` on I/O results.
     pub(crate) fn io(
         action: &'static str,

@@ -64,17 +64,29 @@ impl MappedFile {
     /// [`KeyError::Io`], and [`KeyError::Malformed`] for an empty file or one that is not a
     /// regular file.
     pub fn open(path: &Path, kind: &'static str) -> Result<Self, KeyError> {
+        // A pipe or device would block or never end: look before opening.
+        let before = std::fs::metadata(path).map_err(KeyError::io("open", path))?;
+        if !before.is_file() {
+            return Err(KeyError::Malformed {
+                path: path.to_path_buf(),
+                kind,
+                reason: "it is not a regular file".to_owned(),
+            });
+        }
+        let file = File::open(path).map_err(KeyError::io("open", path))?;
+        Self::of(file, path, kind)
+    }
+
+    /// Maps an open regular file, which errors call `path`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn of(file: File, path: &Path, kind: &'static str) -> Result<Self, KeyError> {
         let malformed = |reason: &str| KeyError::Malformed {
             path: path.to_path_buf(),
             kind,
             reason: reason.to_owned(),
         };
-        // A pipe or device would block or never end: look before opening.
-        let before = std::fs::metadata(path).map_err(KeyError::io("open", path))?;
-        if !before.is_file() {
-            return Err(malformed("it is not a regular file"));
-        }
-        let file = File::open(path).map_err(KeyError::io("open", path))?;
         let metadata = file.metadata().map_err(KeyError::io("read", path))?;
         if !metadata.is_file() {
             return Err(malformed("it is not a regular file"));

@@ -15,7 +15,15 @@ use super::verifying::{VerifyingKey, ic_count};
 use crate::points::Points;
 
 /// What the file is called in messages.
-const KIND: &str = "parameter";
+pub(crate) const PARAMETER: &str = "parameter";
+
+/// What a proving key's vectors h and l hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyForm {
+    /// What the network's parameter files hold.
+    Published,
+}
 
 /// A mapped parameter file whose layout agrees with its circuit.
 ///
@@ -45,10 +53,19 @@ impl ProvingKey {
     /// [`KeyError`] when the file cannot be mapped, is no parameter file, is another circuit's,
     /// is too short or too long, or has a bad point in its head.
     pub fn open(path: &Path, counts: &KeyCounts) -> Result<Self, KeyError> {
-        let file = Arc::new(MappedFile::open(path, KIND)?);
+        Self::of(MappedFile::open(path, PARAMETER)?, counts)
+    }
+
+    /// The key in a mapped file, with the checks of [`Self::open`].
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn of(file: MappedFile, counts: &KeyCounts) -> Result<Self, KeyError> {
+        let file = Arc::new(file);
+        let path = file.path();
         let found = {
             let head = file.slice(0, file.len().min(as_index(VK_FIXED_BYTES)))?;
-            ic_count(head).map_err(|fault| fault.at(path, KIND))?
+            ic_count(head).map_err(|fault| fault.at(path, PARAMETER))?
         };
         let mut layout = Layout {
             file: &file,
@@ -64,7 +81,7 @@ impl ProvingKey {
         layout.finish()?;
 
         let head = file.slice(0, as_index(counts.vk_bytes()))?;
-        let vk = VerifyingKey::parse(head).map_err(|fault| fault.at(path, KIND))?;
+        let vk = VerifyingKey::parse(head).map_err(|fault| fault.at(path, PARAMETER))?;
         Ok(ProvingKey {
             counts: *counts,
             vk: Arc::new(vk),
@@ -75,6 +92,11 @@ impl ProvingKey {
             b_g2,
             file,
         })
+    }
+
+    /// What h and l hold.
+    pub fn form(&self) -> KeyForm {
+        KeyForm::Published
     }
 
     /// The verifying key at the file's head.
@@ -112,7 +134,7 @@ impl ProvingKey {
         &self.counts
     }
 
-    /// The file.
+    /// The file; for one in memory, what errors call it.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
@@ -333,7 +355,7 @@ impl Layout<'_> {
     fn malformed(&self, reason: String) -> KeyError {
         KeyError::Malformed {
             path: self.file.path().to_path_buf(),
-            kind: KIND,
+            kind: PARAMETER,
             reason,
         }
     }

@@ -3,14 +3,19 @@
 //! Nobody may trust such a key: whoever reads the seed can forge proofs for it. That is why
 //! its side file says so and why [`crate::key::KeyStore`] refuses it unless told otherwise.
 //!
-//! The work is one multiplication of a generator for each point of the key, by tables and
-//! batched affine additions, streamed to the file: memory holds the polynomials' values
-//! (32 bytes for each point of the domain while columns are evaluated, 96 bytes for each
-//! variable) and the tables (at most 283 MB), never the points.
+//! The work is one multiplication of a generator for each point of the key, on all threads or
+//! on a device ([`FixedBaseMultiplier`]), streamed to a file or kept in memory
+//! ([`generate_ephemeral`]). Besides the key, memory holds the polynomials' values (32 bytes
+//! for each point of the domain while columns are evaluated, 96 to 128 bytes for each variable),
+//! a few batches of points, and the multiplier's tables.
 
 mod draft;
+mod ephemeral;
 mod fixed_base;
+mod multiplier;
 mod queries;
+mod sink;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod trapdoor;
@@ -18,27 +23,20 @@ mod trapdoor;
 use std::path::{Path, PathBuf};
 
 use blstrs::{G1Affine, G2Affine, Scalar};
-use ff::Field;
 use group::Curve;
 use group::prime::PrimeCurveAffine;
 use r1cs::CompiledCircuit;
-use rayon::prelude::*;
 
-use crate::curve::AffinePoint;
-use crate::key::{
-    KeyCounts, KeyDigest, KeyError, KeyPoint, SideFile, VerifyingKey, remember_sound,
-};
+use crate::key::{KeyCounts, KeyDigest, KeyError, SideFile, VerifyingKey, remember_sound};
 use crate::progress::Progress;
 use draft::{Draft, Finished, refuse_existing};
-use fixed_base::{FixedBase, Multiplier};
 use queries::Queries;
+use sink::{DraftSink, Sink};
+use stream::write_multiples;
 
+pub use ephemeral::{EphemeralKey, EphemeralRequest, generate_ephemeral};
+pub use multiplier::{CpuFixedBase, FixedBaseMultiplier};
 pub use trapdoor::Trapdoor;
-
-/// Points multiplied at a time by one thread.
-const CHUNK: usize = 4096;
-/// Chunks for each thread between two writes.
-const CHUNKS_PER_WAVE: usize = 4;
 
 /// What to generate and where.
 #[derive(Clone, Copy, Debug)]
@@ -86,11 +84,25 @@ pub fn generate(
     request: &SetupRequest<'_>,
     progress: &dyn Progress,
 ) -> Result<TestKey, KeyError> {
+    let multiplier = CpuFixedBase::new(&KeyCounts::of(circuit));
+    generate_on(circuit, request, &multiplier, progress)
+}
+
+/// As [`generate`], with the multiplications done by `multiplier`.
+///
+/// # Errors
+/// As [`generate`], and whatever the multiplier fails with.
+pub fn generate_on(
+    circuit: &CompiledCircuit,
+    request: &SetupRequest<'_>,
+    multiplier: &dyn FixedBaseMultiplier,
+    progress: &dyn Progress,
+) -> Result<TestKey, KeyError> {
     let paths = Paths::new(request);
     paths.refuse_conflicts(request)?;
     let created = !request.folder.exists();
     std::fs::create_dir_all(request.folder).map_err(KeyError::io("create", request.folder))?;
-    let result = write_key(circuit, request, &paths, progress);
+    let result = write_key(circuit, request, &paths, multiplier, progress);
     if result.is_err() && created {
         // Only an empty folder goes.
         let _ = std::fs::remove_dir(request.folder);
@@ -144,6 +156,7 @@ fn write_key(
     circuit: &CompiledCircuit,
     request: &SetupRequest<'_>,
     paths: &Paths,
+    multiplier: &dyn FixedBaseMultiplier,
     progress: &dyn Progress,
 ) -> Result<TestKey, KeyError> {
     let counts = KeyCounts::of(circuit);
@@ -153,7 +166,9 @@ fn write_key(
 
     let secrets = Trapdoor::from_seed(request.seed, circuit.shape().domain());
     let queries = Queries::new(circuit, &secrets, progress)?;
-    let vk = write_points(&queries, &secrets, &counts, &mut params, progress)?;
+    let mut sink = DraftSink::new(&mut params);
+    let vk = write_points(&queries, &secrets, &counts, multiplier, &mut sink, progress)?;
+    sink.finish()?;
     vk_file.write(&vk.to_bytes())?;
     let (params, vk_file) = (params.finish()?, vk_file.finish()?);
 
@@ -188,33 +203,43 @@ fn write_points(
     queries: &Queries,
     secrets: &Trapdoor,
     counts: &KeyCounts,
-    out: &mut Draft,
+    multiplier: &dyn FixedBaseMultiplier,
+    out: &mut impl Sink,
     progress: &dyn Progress,
 ) -> Result<VerifyingKey, KeyError> {
     let points = counts.inputs + counts.h + counts.l + counts.a + 2 * counts.b;
     progress.begin("points", points);
-    let (h, b) = (counts.h as usize, counts.b as usize);
-    let g1_count = queries.ic.len() + h + queries.l.len() + queries.a.len() + b;
-    let g1 = FixedBase::new(G1Affine::generator(), g1_count);
-
     let mut ic = vec![G1Affine::identity(); queries.ic.len()];
-    ic.par_chunks_mut(CHUNK)
-        .zip(queries.ic.par_chunks(CHUNK))
-        .for_each(|(ic, scalars)| Multiplier::new(&g1).multiply(scalars, ic));
+    multiplier
+        .g1(&queries.ic, &mut ic)
+        .map_err(KeyError::device)?;
     progress.advance(counts.inputs);
     let vk = verifying_key(secrets, ic);
-    out.write(&vk.to_bytes())?;
+    out.bytes(&vk.to_bytes())?;
 
-    write_vector(&g1, h, |i, out| queries.h(i, out), out, progress)?;
+    let h = |i: usize, out: &mut [Scalar]| queries.h(i, out);
+    out.bytes(&count_bytes(counts.h))?;
+    write_multiples::<G1Affine>(multiplier, counts.h as usize, h, out, progress)?;
     for scalars in [&queries.l, &queries.a, &queries.b] {
-        let copy = |i: usize, out: &mut [Scalar]| out.copy_from_slice(&scalars[i..][..out.len()]);
-        write_vector(&g1, scalars.len(), copy, out, progress)?;
+        out.bytes(&count_bytes(scalars.len() as u64))?;
+        write_multiples::<G1Affine>(multiplier, scalars.len(), part_of(scalars), out, progress)?;
     }
-    drop(g1);
-    let g2 = FixedBase::new(G2Affine::generator(), b);
-    let copy = |i: usize, out: &mut [Scalar]| out.copy_from_slice(&queries.b[i..][..out.len()]);
-    write_vector(&g2, b, copy, out, progress)?;
+    let scalars = &queries.b;
+    out.bytes(&count_bytes(scalars.len() as u64))?;
+    write_multiples::<G2Affine>(multiplier, scalars.len(), part_of(scalars), out, progress)?;
     Ok(vk)
+}
+
+/// A section's count, as it stands before its points.
+fn count_bytes(count: u64) -> [u8; 4] {
+    u32::try_from(count)
+        .expect("invariant: circuits have less than 2^32 variables")
+        .to_be_bytes()
+}
+
+/// Copies the scalars from an index on.
+fn part_of(scalars: &[Scalar]) -> impl Fn(usize, &mut [Scalar]) + Sync {
+    |start, out| out.copy_from_slice(&scalars[start..start + out.len()])
 }
 
 fn verifying_key(secrets: &Trapdoor, ic: Vec<G1Affine>) -> VerifyingKey {
@@ -229,59 +254,4 @@ fn verifying_key(secrets: &Trapdoor, ic: Vec<G1Affine>) -> VerifyingKey {
         delta_g2: g2(&secrets.delta),
         ic,
     }
-}
-
-/// Writes a vector's count and its points: the generator times `scalars(i, …)`. While one
-/// wave of chunks is hashed and written, the next is multiplied.
-fn write_vector<P: AffinePoint + KeyPoint>(
-    base: &FixedBase<P>,
-    count: usize,
-    scalars: impl Fn(usize, &mut [Scalar]) + Sync,
-    out: &mut Draft,
-    progress: &dyn Progress,
-) -> Result<(), KeyError> {
-    let head = u32::try_from(count).expect("invariant: circuits have less than 2^32 variables");
-    out.write(&head.to_be_bytes())?;
-    let wave = rayon::current_num_threads() * CHUNKS_PER_WAVE * CHUNK;
-    let mut ready: Vec<Vec<u8>> = Vec::new();
-    for start in (0..count).step_by(wave) {
-        let end = count.min(start + wave);
-        let (next, written) = rayon::join(
-            || encoded_multiples(base, start, end, &scalars, progress),
-            || ready.iter().try_for_each(|bytes| out.write(bytes)),
-        );
-        written?;
-        ready = next;
-    }
-    ready.iter().try_for_each(|bytes| out.write(bytes))
-}
-
-/// The encodings of the points `start .. end`, chunk by chunk.
-fn encoded_multiples<P: AffinePoint + KeyPoint>(
-    base: &FixedBase<P>,
-    start: usize,
-    end: usize,
-    scalars: &(impl Fn(usize, &mut [Scalar]) + Sync),
-    progress: &dyn Progress,
-) -> Vec<Vec<u8>> {
-    let starts: Vec<usize> = (start..end).step_by(CHUNK).collect();
-    starts
-        .into_par_iter()
-        .map_init(
-            || Multiplier::new(base),
-            |multiplier, start| {
-                let len = CHUNK.min(end - start);
-                let mut factors = vec![Scalar::ZERO; len];
-                scalars(start, &mut factors);
-                let mut points = vec![P::identity(); len];
-                multiplier.multiply(&factors, &mut points);
-                let mut bytes = vec![0; len * P::BYTES];
-                for (point, bytes) in points.iter().zip(bytes.chunks_exact_mut(P::BYTES)) {
-                    point.encode(bytes);
-                }
-                progress.advance(len as u64);
-                bytes
-            },
-        )
-        .collect()
 }

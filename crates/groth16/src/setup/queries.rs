@@ -5,9 +5,12 @@ use ff::Field;
 use r1cs::{CompiledCircuit, Matrix, Variable};
 use rayon::prelude::*;
 
-use super::trapdoor::{Trapdoor, lagrange_at, vanishing};
+use super::trapdoor::{Trapdoor, lagrange_at, vanishing, zeros};
 use crate::key::KeyError;
 use crate::progress::Progress;
+
+/// Variables that a thread takes at a time.
+const BLOCK: usize = 1 << 14;
 
 /// Discrete logarithms of the key's vectors, in file order, identities left out.
 pub(crate) struct Queries {
@@ -27,7 +30,8 @@ pub(crate) struct Queries {
 impl Queries {
     /// Evaluates all polynomials, on all threads.
     ///
-    /// Needs 32 bytes for each point of the domain and 96 for each variable.
+    /// Needs 32 bytes for each point of the domain until the columns are evaluated, 96 for each
+    /// variable and then 32 more for those in A.
     ///
     /// # Errors
     /// [`KeyError::Unconstrained`] for a variable that occurs in no row: its point of `l`
@@ -40,7 +44,7 @@ impl Queries {
         let shape = circuit.shape();
         let n = shape.domain();
         progress.begin("columns", 4);
-        let (mut u, mut v, mut w) = {
+        let (u, v, mut w) = {
             let lagrange = lagrange_at(&secrets.tau, n);
             progress.advance(1);
             let (rows, appended) = lagrange.split_at(shape.constraints);
@@ -74,10 +78,10 @@ impl Queries {
         let l = w.split_off(shape.inputs);
 
         let density = circuit.density();
-        keep(&mut u, |j| {
+        let u = kept(&u, |j| {
             j < shape.inputs || density.a_aux.get(j - shape.inputs)
         });
-        keep(&mut v, |j| match j.checked_sub(shape.inputs) {
+        let v = kept(&v, |j| match j.checked_sub(shape.inputs) {
             None => density.b_inputs.get(j),
             Some(aux) => density.b_aux.get(aux),
         });
@@ -106,14 +110,29 @@ impl Queries {
     }
 }
 
-/// Keeps the values whose index is wanted, in place.
-fn keep(values: &mut Vec<Scalar>, wanted: impl Fn(usize) -> bool) {
-    let mut index = 0;
-    values.retain(|_| {
-        index += 1;
-        wanted(index - 1)
+/// The values whose index is wanted, in order, on all threads.
+fn kept(values: &[Scalar], wanted: impl Fn(usize) -> bool + Sync) -> Vec<Scalar> {
+    let blocks = values.par_chunks(BLOCK).enumerate();
+    let is_wanted = |block: usize, i: usize| wanted(block * BLOCK + i);
+    let counts: Vec<usize> = blocks
+        .clone()
+        .map(|(block, values)| (0..values.len()).filter(|i| is_wanted(block, *i)).count())
+        .collect();
+    let mut out = zeros(counts.iter().sum());
+    let mut rest = out.as_mut_slice();
+    let mut places = Vec::with_capacity(counts.len());
+    for count in counts {
+        let (place, after) = rest.split_at_mut(count);
+        places.push(place);
+        rest = after;
+    }
+    blocks.zip(places).for_each(|((block, values), place)| {
+        let kept = (0..values.len()).filter(|i| is_wanted(block, *i));
+        for (out, i) in place.iter_mut().zip(kept) {
+            *out = values[i];
+        }
     });
-    values.shrink_to_fit();
+    out
 }
 
 /// The variable of column `j`: inputs come first. Circuits have less than 2^32 columns.

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective};
-use ff::PrimeField;
+use ff::{Field, PrimeField};
 use r1cs::{Builder, Variable};
 
+use super::multiplier::CHUNK;
 use super::*;
 use crate::key::{KeySpec, KeyStore, KeyTrust, ProvingKey, Section};
 use crate::points::Points;
@@ -14,7 +15,7 @@ use crate::{PreparedVerifyingKey, Proof, verify};
 type Combination = Vec<(Variable, Scalar)>;
 
 /// A circuit as plain rows, with a satisfying assignment (inputs, then auxiliary variables).
-struct Plain {
+pub(super) struct Plain {
     inputs: usize,
     rows: Vec<[Combination; 3]>,
     witness: Vec<Scalar>,
@@ -23,7 +24,7 @@ struct Plain {
 impl Plain {
     /// `steps` rows of the chain v ← v·(3·v + one) + offset, with variables of every density:
     /// in A and B, in A alone, in C alone, and inputs in B.
-    fn chain(steps: usize) -> Self {
+    pub(super) fn chain(steps: usize) -> Self {
         let one = Scalar::ONE;
         let (offset, start) = (Scalar::from(7), Scalar::from(11));
         // Inputs: one, offset, the chain's start. Auxiliary: the chain's values.
@@ -61,7 +62,7 @@ impl Plain {
         }
     }
 
-    fn compile(&self) -> CompiledCircuit {
+    pub(super) fn compile(&self) -> CompiledCircuit {
         let mut builder = Builder::new();
         for _ in 1..self.inputs {
             builder.alloc_input();
@@ -351,7 +352,10 @@ fn a_seed_gives_the_same_bytes_and_another_seed_others() {
 
 #[test]
 fn longer_vectors_than_a_wave_are_written_whole() {
-    let made = generated(&Plain::chain(2 * CHUNK * CHUNKS_PER_WAVE + 77), 1);
+    let made = generated(
+        &Plain::chain(2 * CHUNK * CpuFixedBase::CHUNKS_PER_THREAD + 77),
+        1,
+    );
     let counts = *made.key.counts();
     let secrets = Trapdoor::from_seed(1, counts.h as usize + 1);
     let mut queries = Queries::new(&made.circuit, &secrets, &()).unwrap();

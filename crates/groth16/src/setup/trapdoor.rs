@@ -76,6 +76,11 @@ fn domain_generator(n: usize) -> Scalar {
     omega
 }
 
+/// Zeros, written by all threads: the first write to fresh memory is what costs.
+pub(crate) fn zeros(count: usize) -> Vec<Scalar> {
+    rayon::iter::repeat_n(Scalar::ZERO, count).collect()
+}
+
 /// L_i(τ) for every i of the domain of `n` = 2^k points, where L_i is 1 at ω^i and 0 at the
 /// other points: L_i(τ) = ω^i·(τ^n − 1) / (n·(τ − ω^i)). τ must not be in the domain.
 pub(crate) fn lagrange_at(tau: &Scalar, n: usize) -> Vec<Scalar> {
@@ -86,7 +91,7 @@ pub(crate) fn lagrange_at(tau: &Scalar, n: usize) -> Vec<Scalar> {
         * Scalar::from(n as u64)
             .invert()
             .expect("invariant: a power of two is not 0 mod r");
-    let mut values = vec![Scalar::ZERO; n];
+    let mut values = zeros(n);
     values
         .par_chunks_mut(BLOCK)
         .enumerate()
