@@ -13,6 +13,7 @@ mod device;
 mod error;
 pub mod evaluate;
 mod fatbin;
+mod fixed_base;
 #[cfg(feature = "cuda")]
 mod images;
 pub mod measure;
@@ -33,6 +34,7 @@ pub use device::{
 };
 pub use error::{CudaError, DriverVersion, Result};
 pub use fatbin::Target;
+pub use fixed_base::GpuFixedBase;
 pub use topic::Topic;
 
 /// The targets that every kernel of this build has code for; none in a build without `cuda`.

@@ -40,6 +40,8 @@ topics! {
     Rates = "rates",
     /// A key's points, from the file's bytes.
     Points = "points",
+    /// Multiples of the generators.
+    FixedBase = "fixed_base",
 }
 
 #[cfg(test)]

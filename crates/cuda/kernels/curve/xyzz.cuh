@@ -1,8 +1,8 @@
 // Points as (X, Y, ZZ, ZZZ) with x = X / ZZ, y = Y / ZZZ, ZZ^3 = ZZZ^2, on y^2 = x^3 + b.
 //
 // Formulas are named as in the Explicit-Formulas Database, "XYZZ coordinates for short
-// Weierstrass curves", with a = 0. Every function is complete: infinity (ZZ = 0), equal and
-// opposite points give the right result.
+// Weierstrass curves", with a = 0. Every function but `add_distinct` is complete: infinity
+// (ZZ = 0), equal and opposite points give the right result.
 
 #pragma once
 
@@ -64,11 +64,12 @@ struct Xyzz {
             *this = r.is_zero() ? double_affine(point) : infinity();
             return;
         }
-        F pp = p.squared();
-        zz *= pp;
-        F ppp = p * pp;
-        zzz *= ppp;
-        finish_addition(x * pp, y * ppp, ppp, r);
+        finish_mixed_addition(p, r);
+    }
+
+    // The same for points that are known to differ, also from each other's opposite and from infinity.
+    CUZK_FN void add_distinct(const Affine<F> &point) {
+        finish_mixed_addition(point.x * zz - x, point.y * zzz - y);
     }
 
     // add-2008-s: 12 M + 2 S.
@@ -107,6 +108,14 @@ struct Xyzz {
     }
 
   private:
+    CUZK_FN void finish_mixed_addition(const F &p, const F &r) {
+        F pp = p.squared();
+        zz *= pp;
+        F ppp = p * pp;
+        zzz *= ppp;
+        finish_addition(x * pp, y * ppp, ppp, r);
+    }
+
     // The common end of both additions: X3 = R^2 - PPP - 2 Q, Y3 = R (Q - X3) - S1 PPP.
     CUZK_FN void finish_addition(const F &q, const F &s1_ppp, const F &ppp, const F &r) {
         x = r.squared() - ppp - q.doubled();

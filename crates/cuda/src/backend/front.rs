@@ -2,11 +2,11 @@
 
 use blstrs::Scalar;
 use r1cs::PackedWitness;
-use rayon::prelude::*;
 
 use super::fixed::{Fixed, TailPlan};
-use super::key::elements_mut;
-use crate::device::{Arena, Device, DeviceSlice, Event, PinnedBuffer, Stream};
+use crate::device::{
+    Arena, Device, DeviceSlice, Event, PinnedBuffer, Stream, copy_parallel, elements_mut,
+};
 use crate::error::Result;
 use crate::evaluate::{Evaluator, QueryTail, WitnessBuffers};
 use crate::msm::TermIndices;
@@ -176,13 +176,4 @@ impl Front {
         let scalars = scalars.slice(0..terms).cast();
         tail.query.scalars(stream, &self.witness, scalars)
     }
-}
-
-/// Copies with all threads: one alone writes to memory at a fifth of the bus's speed.
-fn copy_parallel<T: Copy + Send + Sync>(to: &mut [T], from: &[T]) {
-    const PIECE: usize = 1 << 15;
-    assert_eq!(to.len(), from.len());
-    to.par_chunks_mut(PIECE)
-        .zip(from.par_chunks(PIECE))
-        .for_each(|(to, from)| to.copy_from_slice(from));
 }

@@ -3,20 +3,18 @@
 use groth16::key::{KeyError, ProvingKey, Section};
 use groth16::points::Points;
 use groth16::progress::Progress;
-use rayon::prelude::*;
 
 use super::BackendFailure;
 use super::search::Sums;
 use super::sum::SumPlan;
-use crate::device::{Arena, Device, DeviceSlice, Ledger, Lifetime, PinnedBuffer, Pod, Stream};
+use crate::device::{
+    Arena, Device, DeviceSlice, Ledger, Lifetime, PinnedBuffer, Stream, copy_parallel,
+};
 use crate::msm::SumCurve;
 use crate::points::{DecodePlan, DevicePoint};
 
 /// Bytes of the file that are on their way at a time, while those before are decoded.
 const PIECE_BYTES: usize = 32 << 20;
-
-/// Bytes that a thread copies at a time.
-const COPY_BYTES: usize = 1 << 20;
 
 /// Points of a piece of a section of `points`.
 fn piece_points<P: DevicePoint>(points: usize) -> usize {
@@ -120,19 +118,4 @@ impl<W: Fn(&Ledger) -> Arena> Loader<'_, W> {
 
 fn fault_error<P: DevicePoint>(section: &Section<P>, fault: crate::points::Fault) -> KeyError {
     section.fault(fault.index as usize, fault.fault)
-}
-
-/// Copies from the file's mapping with all threads: a first touch of its pages is what costs.
-fn copy_parallel(to: &mut [u8], from: &[u8]) {
-    to.par_chunks_mut(COPY_BYTES)
-        .zip(from.par_chunks(COPY_BYTES))
-        .for_each(|(to, from)| to.copy_from_slice(from));
-}
-
-/// The first bytes of a page-aligned buffer as elements.
-pub fn elements_mut<P: Pod>(bytes: &mut [u8], count: usize) -> &mut [P] {
-    assert!(bytes.len() >= count * size_of::<P>());
-    assert!(bytes.as_ptr().cast::<P>().is_aligned());
-    // SAFETY: as many bytes, aligned, borrowed for as long; any bytes are values of P.
-    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), count) }
 }

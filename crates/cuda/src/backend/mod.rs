@@ -314,7 +314,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Errors on their way to a [`BackendError`].
-struct BackendFailure(BackendError);
+pub(crate) struct BackendFailure(BackendError);
 
 impl From<CudaError> for BackendFailure {
     fn from(error: CudaError) -> Self {

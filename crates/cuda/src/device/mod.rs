@@ -28,6 +28,7 @@ pub use kernel::{Kernel, Params};
 pub use ledger::{Ledger, LedgerEntry, Lifetime, Phase, Slot};
 pub use memory::{Arena, DeviceSlice, Pod};
 pub use pinned::PinnedBuffer;
+pub(crate) use pinned::{copy_parallel, elements_mut};
 pub use sort::{PairBuffers, SortedPairs, scan_temp_bytes, sort_temp_bytes};
 pub use stream::{Event, Stream};
 

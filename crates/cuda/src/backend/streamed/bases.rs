@@ -6,10 +6,9 @@ use groth16::progress::Progress;
 use rayon::prelude::*;
 
 use super::super::BackendFailure;
-use super::super::key::elements_mut;
 use super::super::query_bits::QueryBits;
 use super::plan::StreamedSum;
-use crate::device::{Device, PinnedBuffer};
+use crate::device::{Device, PinnedBuffer, elements_mut};
 use crate::msm::SumCurve;
 use crate::points::DevicePoint;
 
