@@ -239,7 +239,7 @@ impl Run<'_> {
         let (mut point, mut dense) = (inputs as u32, self.witness.dense().iter());
         for aux in 0..self.circuit.shape().aux {
             let present = match query {
-                Query::L => true,
+                Query::L | Query::PreparedL => true,
                 Query::A => density.a_aux.get(aux),
                 Query::B => density.b_aux.get(aux),
             };

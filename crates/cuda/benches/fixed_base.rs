@@ -7,9 +7,9 @@ use std::time::Instant;
 use blstrs::{G1Affine, G2Affine, Scalar};
 use cuda::{Device, GpuFixedBase};
 use ff::Field;
-use group::prime::PrimeCurveAffine;
 use groth16::BackendError;
 use groth16::setup::FixedBaseMultiplier;
+use group::prime::PrimeCurveAffine;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use rayon::prelude::*;
@@ -48,7 +48,9 @@ fn scalars(count: usize) -> Vec<Scalar> {
     let random = pieces.flat_map_iter(|piece| {
         let mut rng = ChaCha20Rng::seed_from_u64(piece as u64);
         let left = (count - piece * 4096).min(4096);
-        (0..left).map(move |_| Scalar::random(&mut rng)).collect::<Vec<_>>()
+        (0..left)
+            .map(move |_| Scalar::random(&mut rng))
+            .collect::<Vec<_>>()
     });
     let mut scalars: Vec<Scalar> = random.collect();
     scalars[..3].copy_from_slice(&[Scalar::ZERO, Scalar::ONE, -Scalar::ONE]);

@@ -38,7 +38,10 @@ fn scalars(count: usize) -> Vec<Scalar> {
 }
 
 /// Compares with the generator's own multiplication.
-fn check_g1(count: usize, multiply: impl Fn(&[Scalar], &mut [G1Affine]) -> Result<(), BackendError>) {
+fn check_g1(
+    count: usize,
+    multiply: impl Fn(&[Scalar], &mut [G1Affine]) -> Result<(), BackendError>,
+) {
     let scalars = scalars(count);
     let mut found = vec![G1Affine::generator(); count];
     multiply(&scalars, &mut found).unwrap();
@@ -49,7 +52,10 @@ fn check_g1(count: usize, multiply: impl Fn(&[Scalar], &mut [G1Affine]) -> Resul
 }
 
 /// The same.
-fn check_g2(count: usize, multiply: impl Fn(&[Scalar], &mut [G2Affine]) -> Result<(), BackendError>) {
+fn check_g2(
+    count: usize,
+    multiply: impl Fn(&[Scalar], &mut [G2Affine]) -> Result<(), BackendError>,
+) {
     let scalars = scalars(count);
     let mut found = vec![G2Affine::generator(); count];
     multiply(&scalars, &mut found).unwrap();

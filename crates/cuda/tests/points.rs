@@ -6,7 +6,7 @@ mod common;
 
 use blstrs::{G1Affine, G2Affine};
 use common::oracle::Group;
-use cuda::points::{DecodePlan, Decoder, DevicePoint, Fault};
+use cuda::points::{DecodePlan, Decoder, DevicePoint, Fault, PointOrder};
 use cuda::{Device, DeviceSlice, Ledger, Lifetime};
 use groth16::key::PointFault;
 use rand_chacha::ChaCha20Rng;
@@ -99,6 +99,81 @@ fn off_the_curve_is_refused_when_asked<P: DevicePoint + Group>() {
             fault: PointFault::NotOnCurve,
         };
         assert_eq!(strict.load(&stream, &bad, out).unwrap(), Some(fault));
+    }
+}
+
+#[test]
+fn montgomery_points_are_checked_and_put_in_their_places() {
+    montgomery_points_are_checked::<G1Affine>();
+    montgomery_points_are_checked::<G2Affine>();
+}
+
+/// Points of a prepared key are the library's own limbs.
+fn montgomery_points_are_checked<P: DevicePoint + Group>() {
+    const LOG: u32 = 9;
+    let mut rng = ChaCha20Rng::seed_from_u64(6);
+    let mut points: Vec<P> = (0..1 << LOG).map(|_| P::random(&mut rng)).collect();
+    points[3] = P::infinity();
+    let reversed = |i: usize| i.reverse_bits() >> (usize::BITS - LOG);
+    let p: Vec<u8> = MODULUS.iter().rev().copied().collect();
+    for device in common::devices() {
+        let (stream, section, decoder, _arena) = decoder::<P>(&device);
+        let section = section.slice(0..points.len());
+        let check =
+            |points: &[P], spoiled: Option<(usize, usize, &[u8])>, order, allow_infinity| {
+                decoder.begin(&stream).unwrap();
+                for (piece, first) in points.chunks(ROOM).zip((0..).step_by(ROOM)) {
+                    let room = decoder.encoded().slice(0..piece.len() * P::BYTES);
+                    stream.upload(room.cast(), piece).unwrap();
+                    if let Some((index, at, bytes)) = spoiled
+                        && (first..first + piece.len()).contains(&index)
+                    {
+                        let at = (index - first) * P::BYTES + at;
+                        stream
+                            .upload(room.slice(at..at + bytes.len()), bytes)
+                            .unwrap();
+                    }
+                    let place = (section, order);
+                    decoder
+                        .check(&stream, room, place, first as u64, allow_infinity)
+                        .unwrap();
+                }
+                let mut found = vec![P::default(); points.len()];
+                stream.download(section, &mut found).unwrap();
+                (decoder.fault(&stream).unwrap(), found)
+            };
+        let fault = |index, fault| Some(Fault { index, fault });
+        assert_eq!(
+            check(&points, None, PointOrder::Natural, true),
+            (None, points.clone())
+        );
+        let (refused, found) = check(&points, None, PointOrder::BitReversed, true);
+        assert_eq!(refused, None);
+        for (i, point) in points.iter().enumerate() {
+            assert_eq!(found[reversed(i)], *point, "point {i}");
+        }
+        let (refused, _) = check(&points, None, PointOrder::Natural, false);
+        assert_eq!(refused, fault(3, PointFault::Infinity));
+
+        let off_curve = [0x55u8];
+        for (index, at, bytes, expected) in [
+            (400, 0, &off_curve[..], PointFault::NotOnCurve),
+            (0, P::BYTES - 48, &off_curve, PointFault::NotOnCurve),
+            (511, 0, &p, PointFault::NotCanonical),
+            (299, P::BYTES - 48, &p, PointFault::NotCanonical),
+            (300, P::BYTES - 48, &[0xff; 48], PointFault::NotCanonical),
+        ] {
+            for order in [PointOrder::Natural, PointOrder::BitReversed] {
+                let (refused, found) = check(&points, Some((index, at, bytes)), order, true);
+                assert_eq!(refused, fault(index as u64, expected), "byte {at}");
+                let place = if order == PointOrder::Natural {
+                    index
+                } else {
+                    reversed(index)
+                };
+                assert_eq!(found[place], P::infinity());
+            }
+        }
     }
 }
 

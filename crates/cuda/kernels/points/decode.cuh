@@ -1,6 +1,6 @@
 // Points as key files hold them, to affine points in Montgomery form.
 //
-// The encoding is groth16::key's: a base field element is 48 bytes, big-endian, canonical;
+// The encoding of a published key is groth16::key's: a base field element is 48 bytes, big-endian, canonical;
 // G1 = x | y, G2 = x.c1 | x.c0 | y.c1 | y.c0. The three top bits of the first byte are flags,
 // none of which is set in a key file.
 
@@ -96,6 +96,47 @@ __device__ __forceinline__ void decode_points(const DecodeParams<F> &p) {
         point = Affine<F>::infinity();
     }
     p.points[i] = point;
+}
+
+template <class F>
+struct CheckParams {
+    const Affine<F> *source;  // len points of the file
+    Affine<F> *points;        // where those of the section go
+    u64 *fault;               // as in DecodeParams
+    u64 first_index;          // of the first point in its section
+    u32 len;
+    u32 reversed_bits;   // other than 0: point i goes to the place whose number has i's bits reversed
+    u32 allow_infinity;  // whether zeros are a point
+};
+
+__device__ __forceinline__ bool is_canonical(const Fp &value) { return value.below_p() == value; }
+__device__ __forceinline__ bool is_canonical(const Fp2 &value) {
+    return is_canonical(value.c0) && is_canonical(value.c1);
+}
+
+// Points of a prepared key, which are Montgomery already: refuses coordinates that are not reduced
+// and points off the curve, and puts the others in their places.
+// One thread a point, blocks of 256; reads and writes 96 bytes a point in G1, 192 in G2.
+template <class F>
+__device__ __forceinline__ void check_points(const CheckParams<F> &p) {
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= p.len) return;
+    Affine<F> point = p.source[i];
+    u32 fault = 0;
+    if (!is_canonical(point.x) || !is_canonical(point.y)) {
+        fault = NOT_CANONICAL;
+    } else if (point.is_infinity()) {
+        if (p.allow_infinity == 0) fault = INFINITE;
+    } else if (!is_on_curve(point)) {
+        fault = NOT_ON_CURVE;
+    }
+    if (fault != 0) {
+        atomicMin(p.fault, (p.first_index + i) << 8 | fault);
+        point = Affine<F>::infinity();
+    }
+    const u64 index = p.first_index + i;
+    const u32 place = p.reversed_bits == 0 ? u32(index) : __brev(u32(index)) >> (32 - p.reversed_bits);
+    p.points[place] = point;
 }
 
 }  // namespace cuzk

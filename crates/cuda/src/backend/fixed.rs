@@ -83,7 +83,11 @@ pub struct TailPlan {
 }
 
 impl Fixed {
-    pub fn new(circuit: &CompiledCircuit, ledgers: &mut Ledgers) -> Result<Self, PlanError> {
+    pub fn new(
+        circuit: &CompiledCircuit,
+        form: QuotientForm,
+        ledgers: &mut Ledgers,
+    ) -> Result<Self, PlanError> {
         let domain = circuit.shape().domain();
         let evaluator = EvaluatorPlan::new(Program::new(circuit)?, &mut ledgers.resident);
         let witness = WitnessPlan::new(circuit, ledgers.held());
@@ -99,9 +103,12 @@ impl Fixed {
         let b = ledgers
             .held()
             .reserve("b", padded, Phase::Evaluate.to(Phase::SumH));
-        let form = QuotientForm::Monomial;
         let quotient = QuotientPlan::new(domain.ilog2(), form, &mut ledgers.work);
-        let l_query = TailPlan::new(Query::L, circuit, Phase::SumL.into(), ledgers);
+        let l_query = match form {
+            QuotientForm::Monomial => Query::L,
+            QuotientForm::Prepared => Query::PreparedL,
+        };
+        let l_query = TailPlan::new(l_query, circuit, Phase::SumL.into(), ledgers);
         let a_query = TailPlan::new(Query::A, circuit, Phase::SumA.into(), ledgers);
         let b_sums = Phase::SumBG1.to(Phase::SumBG2);
         let b_query = TailPlan::new(Query::B, circuit, b_sums, ledgers);
@@ -126,7 +133,11 @@ impl Fixed {
     }
 
     pub fn sizes(&self, circuit: &CompiledCircuit) -> Sizes {
-        let h = circuit.shape().domain() - 1;
+        let h = match self.quotient.form() {
+            // The quotient's last coefficient is zero and has no point.
+            QuotientForm::Monomial => self.domain - 1,
+            QuotientForm::Prepared => self.domain,
+        };
         let query = |name, phase, tail: &TailPlan| SumSize {
             name,
             phase,
@@ -160,7 +171,7 @@ impl TailPlan {
         ledgers: &mut Ledgers,
     ) -> Self {
         let name = match query {
-            Query::L => "l",
+            Query::L | Query::PreparedL => "l",
             Query::A => "a",
             Query::B => "b",
         };

@@ -20,6 +20,7 @@ use crate::device::{LedgerEntry, Phase};
 use crate::error::CudaError;
 use crate::evaluate::ProgramError;
 use crate::msm::Choice;
+use crate::ntt::QuotientForm;
 
 /// What the driver takes besides the arena and no ledger knows of: the kernels' code, the rounding of the
 /// arena to its pages of 2 MiB, and what launches need.
@@ -79,23 +80,35 @@ impl ProofPlan {
         circuit: &CompiledCircuit,
         target: PlanTarget,
     ) -> Result<Self, PlanError> {
+        Self::of_form(name, circuit, QuotientForm::Monomial, target)
+    }
+
+    /// The same with a key of either form.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_form(
+        name: &str,
+        circuit: &CompiledCircuit,
+        form: QuotientForm,
+        target: PlanTarget,
+    ) -> Result<Self, PlanError> {
         let arena = PlanTarget {
             vram_bytes: target.vram_bytes.saturating_sub(DRIVER_BYTES),
             ..target
         };
-        let resident = Self::resident(name, circuit, arena)?;
+        let resident = Self::resident(name, circuit, form, arena)?;
         match resident {
             Ok(plan) if plan.units > 1 => Ok(plan),
-            resident => {
-                Self::of_both(resident, Self::streamed(name, circuit, arena)?).map_err(|needed| {
+            resident => Self::of_both(resident, Self::streamed(name, circuit, form, arena)?)
+                .map_err(|needed| {
                     PlanError::Device(CudaError::DoesNotFit {
                         what: format!("proving {name}"),
                         needed: needed + DRIVER_BYTES,
                         available: target.vram_bytes,
                         limited: target.limited,
                     })
-                })
-            }
+                }),
         }
     }
 
@@ -128,9 +141,14 @@ impl ProofPlan {
         }
     }
 
-    fn resident(name: &str, circuit: &CompiledCircuit, target: PlanTarget) -> Tried {
+    fn resident(
+        name: &str,
+        circuit: &CompiledCircuit,
+        form: QuotientForm,
+        target: PlanTarget,
+    ) -> Tried {
         let mut ledgers = Ledgers::resident(name);
-        let fixed = Fixed::new(circuit, &mut ledgers)?;
+        let fixed = Fixed::new(circuit, form, &mut ledgers)?;
         let sizes = fixed.sizes(circuit);
         let search = Search {
             resident: &ledgers.resident,
@@ -165,19 +183,25 @@ impl ProofPlan {
         clippy::redundant_closure_for_method_calls,
         reason = "the method by its name is one of a single lifetime"
     )]
-    fn streamed(name: &str, circuit: &CompiledCircuit, target: PlanTarget) -> Tried {
-        Self::streamed_as(name, circuit, target, |search| search.run())
+    fn streamed(
+        name: &str,
+        circuit: &CompiledCircuit,
+        form: QuotientForm,
+        target: PlanTarget,
+    ) -> Tried {
+        Self::streamed_as(name, circuit, form, target, |search| search.run())
     }
 
     /// Streamed in the way that `choose` takes.
     pub(super) fn streamed_as(
         name: &str,
         circuit: &CompiledCircuit,
+        form: QuotientForm,
         target: PlanTarget,
         choose: impl FnOnce(&StreamSearch<'_>) -> Result<StreamFound, u64>,
     ) -> Tried {
         let mut ledgers = Ledgers::streamed(name);
-        let fixed = Fixed::new(circuit, &mut ledgers)?;
+        let fixed = Fixed::new(circuit, form, &mut ledgers)?;
         let sizes: Sizes = fixed.sizes(circuit);
         let search = StreamSearch {
             ledgers: &ledgers,
@@ -253,6 +277,11 @@ impl ProofPlan {
             Way::Streamed(sums) => sums.driver_bytes(),
         };
         DRIVER_BYTES + streamed
+    }
+
+    /// The form of the key.
+    pub fn form(&self) -> QuotientForm {
+        self.fixed.quotient.form()
     }
 
     /// Proofs under way at a time; of a streamed key, proofs of a pass.

@@ -33,6 +33,7 @@ impl QueryBits {
         let (shape, density) = (circuit.shape(), circuit.density());
         let (inputs, present): (usize, Option<&Bitmap>) = match query {
             Query::L => (0, None),
+            Query::PreparedL => (shape.inputs, None),
             Query::A => (shape.inputs, Some(&density.a_aux)),
             Query::B => (density.b_inputs.count_ones(), Some(&density.b_aux)),
         };

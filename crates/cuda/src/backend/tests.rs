@@ -14,6 +14,7 @@ use super::dual::dual_run;
 use super::sample::{sample, sample_with};
 use super::self_test::self_test;
 use super::{GpuBackend, PlanTarget, ProofPlan};
+use crate::ntt::QuotientForm;
 use crate::{CudaError, Device};
 
 struct Case {
@@ -81,7 +82,8 @@ impl Case {
             multiprocessors: device.info().multiprocessors,
             callers: proofs,
         };
-        let plan = ProofPlan::streamed_as("the circuit", &self.circuit, target, |search| {
+        let form = QuotientForm::Monomial;
+        let plan = ProofPlan::streamed_as("the circuit", &self.circuit, form, target, |search| {
             search.run_with(slot_bytes, proofs)
         });
         let plan = plan.unwrap().unwrap();

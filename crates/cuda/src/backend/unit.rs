@@ -91,7 +91,6 @@ impl Unit {
         marks: &mut Marks,
     ) -> Result<()> {
         let (stream, sums, front) = (&self.stream, &self.sums, &self.front);
-        // The quotient's last coefficient is zero and has no point.
         sums.h.run_full(stream, quotient, None)?;
         marks.end("h", stream)?;
         front.tail_scalars(stream, &shared.l, front.l_scalars)?;

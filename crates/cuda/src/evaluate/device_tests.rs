@@ -39,8 +39,8 @@ fn evaluate(device: &Device, circuit: &CompiledCircuit, witness: &PackedWitness)
     let mut ledger = Ledger::new("a test");
     let witness_plan = WitnessPlan::new(circuit, &mut ledger);
     let evaluator_plan = EvaluatorPlan::new(Program::new(circuit).unwrap(), &mut ledger);
-    let queries =
-        [Query::L, Query::A, Query::B].map(|query| QueryPlan::new(query, circuit, &mut ledger));
+    let queries = [Query::L, Query::PreparedL, Query::A, Query::B]
+        .map(|query| QueryPlan::new(query, circuit, &mut ledger));
     let vectors = ["a", "b"]
         .map(|name| ledger.reserve::<Scalar>(name, n, Phase::Evaluate.to(Phase::Transform)));
     let lists = queries.each_ref().map(|query| {
@@ -134,11 +134,11 @@ fn check_tail(
     let (shape, density) = (circuit.shape(), circuit.density());
     let inputs = (0..shape.inputs).filter(|&i| match query {
         Query::L => false,
-        Query::A => true,
+        Query::PreparedL | Query::A => true,
         Query::B => density.b_inputs.get(i),
     });
     let aux = (0..shape.aux).filter(|&j| match query {
-        Query::L => true,
+        Query::L | Query::PreparedL => true,
         Query::A => density.a_aux.get(j),
         Query::B => density.b_aux.get(j),
     });

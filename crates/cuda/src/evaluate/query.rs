@@ -14,6 +14,8 @@ use crate::{
 pub enum Query {
     /// Every aux variable.
     L,
+    /// Every input and aux variable: the L query of a prepared key.
+    PreparedL,
     /// Every input and the aux variables in A.
     A,
     /// The inputs and aux variables in B; in G1 and in G2.
@@ -23,7 +25,7 @@ pub enum Query {
 impl Query {
     fn name(self) -> &'static str {
         match self {
-            Query::L => "l",
+            Query::L | Query::PreparedL => "l",
             Query::A => "a",
             Query::B => "b",
         }
@@ -32,7 +34,7 @@ impl Query {
     /// The aux variables that have a point; `None`: all.
     fn present(self, circuit: &CompiledCircuit) -> Option<&Bitmap> {
         match self {
-            Query::L => None,
+            Query::L | Query::PreparedL => None,
             Query::A => Some(&circuit.density().a_aux),
             Query::B => Some(&circuit.density().b_aux),
         }
@@ -42,7 +44,7 @@ impl Query {
     fn inputs(self, circuit: &CompiledCircuit) -> Vec<u32> {
         match self {
             Query::L => Vec::new(),
-            Query::A => (0..word(circuit.shape().inputs)).collect(),
+            Query::PreparedL | Query::A => (0..word(circuit.shape().inputs)).collect(),
             Query::B => circuit.density().b_inputs.ones().map(word).collect(),
         }
     }

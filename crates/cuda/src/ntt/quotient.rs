@@ -58,6 +58,11 @@ impl QuotientPlan {
         }
     }
 
+    /// What it computes.
+    pub fn form(&self) -> QuotientForm {
+        self.form
+    }
+
     /// Loads kernels and fills tables.
     ///
     /// # Errors
@@ -126,7 +131,7 @@ impl Quotient {
     /// Queues the quotient of the values a_i and b_i: n each, Montgomery and reduced, in natural
     /// order, rows that do not exist zero. Both vectors are overwritten.
     ///
-    /// Gives the place of the n scalars that [`QuotientForm`] names, canonical; it is within `a` or `b`.
+    /// Gives the place of the n scalars that [`QuotientForm`] names, canonical: the bytes of `b`.
     ///
     /// # Errors
     /// A device that fails.
@@ -208,8 +213,8 @@ impl Quotient {
             self.ntt
                 .run(stream, vector, Transform::evaluate(Coset).unreduced())?;
         }
-        self.multiply(stream, a, b, a)?;
-        Ok(a.cast())
+        self.multiply(stream, a, b, b)?;
+        Ok(b.cast())
     }
 
     /// product = x∘y; `product` may be `x` or `y`.

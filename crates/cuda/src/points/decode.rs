@@ -1,4 +1,4 @@
-//! Decoding of uncompressed points.
+//! Decoding of uncompressed points, and the check of those that are Montgomery already.
 
 use std::marker::PhantomData;
 
@@ -38,6 +38,7 @@ impl<P: DevicePoint> DecodePlan<P> {
     pub fn bind(&self, device: &Device, arena: &Arena) -> Result<Decoder<P>> {
         Ok(Decoder {
             kernel: device.kernel(Topic::Points, P::DECODE)?,
+            check: device.kernel(Topic::Points, P::CHECK)?,
             encoded: arena.get(self.encoded),
             fault: arena.get(self.fault),
             check_curve: false,
@@ -50,10 +51,20 @@ impl<P: DevicePoint> DecodePlan<P> {
 #[derive(Debug, Clone)]
 pub struct Decoder<P> {
     kernel: Kernel,
+    check: Kernel,
     encoded: DeviceSlice<u8>,
     fault: DeviceSlice<u64>,
     check_curve: bool,
     point: PhantomData<fn() -> P>,
+}
+
+/// Where the points of a section go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PointOrder {
+    /// Each to the place of its number.
+    Natural,
+    /// Each to the place of its number with the bits reversed. The section is a power of two long.
+    BitReversed,
 }
 
 /// The first bad point of a section.
@@ -119,6 +130,52 @@ impl<P: DevicePoint> Decoder<P> {
         stream.launch(&self.kernel, len.div_ceil(THREADS), THREADS, 0, &params)
     }
 
+    /// Queues the check of the `count` points at `montgomery` (16-byte aligned, outside `section`), x and y as
+    /// little-endian limbs in Montgomery form, the first of which is number `first_index` of its
+    /// section, and puts them in their places there. Refuses coordinates that are not reduced and
+    /// points off the curve; zeros, which are the point at infinity, unless `allow_infinity`. A bad point
+    /// becomes infinity and is remembered for [`Self::fault`].
+    ///
+    /// # Errors
+    /// A driver that fails.
+    ///
+    /// # Panics
+    /// If the points are not of the section, or in bit-reversed order a section is no power of two long.
+    pub fn check(
+        &self,
+        stream: &Stream,
+        montgomery: DeviceSlice<u8>,
+        (section, order): (DeviceSlice<P>, PointOrder),
+        first_index: u64,
+        allow_infinity: bool,
+    ) -> Result<()> {
+        let source: DeviceSlice<P> = montgomery.cast();
+        let len =
+            u32::try_from(source.len()).expect("invariant: a section counts its points in u32");
+        assert!(
+            first_index + u64::from(len) <= section.len() as u64,
+            "points of the section"
+        );
+        let reversed_bits = match order {
+            PointOrder::Natural => 0,
+            PointOrder::BitReversed => {
+                assert!(section.len().is_power_of_two(), "bits of an index");
+                section.len().ilog2()
+            }
+        };
+        let params = CheckParams {
+            source: source.ptr(),
+            points: section.ptr(),
+            fault: self.fault.ptr(),
+            first_index,
+            len,
+            reversed_bits,
+            allow_infinity: u32::from(allow_infinity),
+            _end: 0,
+        };
+        stream.launch(&self.check, len.div_ceil(THREADS), THREADS, 0, &params)
+    }
+
     /// The first bad point since [`Self::begin`]; waits for the stream.
     ///
     /// # Errors
@@ -165,6 +222,24 @@ impl<P: DevicePoint> Decoder<P> {
         self.fault(stream)
     }
 }
+
+/// `CheckParams` in `kernels/points/decode.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CheckParams {
+    source: u64,
+    points: u64,
+    fault: u64,
+    first_index: u64,
+    len: u32,
+    reversed_bits: u32,
+    allow_infinity: u32,
+    /// The C++ struct's size is a multiple of 8 as well.
+    _end: u32,
+}
+
+// SAFETY: the same fields in the same order.
+unsafe impl Params for CheckParams {}
 
 /// `DecodeParams` in `kernels/points/decode.cuh`.
 #[repr(C)]
