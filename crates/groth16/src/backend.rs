@@ -28,7 +28,8 @@ pub trait Backend: Send + Sync {
     ) -> Result<(GroupSums, PhaseTimes), BackendError>;
 }
 
-/// The sums over the published parameter file, before blinding.
+/// The sums over a key, before blinding. The two forms of a key ([`KeyForm`](crate::key::KeyForm))
+/// share out `l` and `h` differently; their sum, which is all that a proof holds, is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupSums {
     /// Σ w_j·[u_j(τ)]₁ over all variables.
@@ -37,9 +38,10 @@ pub struct GroupSums {
     pub b_g1: G1Projective,
     /// Σ w_j·[v_j(τ)]₂ over all variables.
     pub b_g2: G2Projective,
-    /// Σ w_j·l_j over the auxiliary variables.
+    /// Σ w_j·l_j over the auxiliary variables; of a prepared key over all variables.
     pub l: G1Projective,
-    /// [H(τ)·Z(τ)/δ]₁ = Σ H_i·h_i.
+    /// [H(τ)·Z(τ)/δ]₁ = Σ H_i·h_i; of a prepared key Σ Q_i·e_i, with the values Q_i of A·B on the
+    /// coset.
     pub h: G1Projective,
 }
 

@@ -27,5 +27,5 @@ pub use error::Error;
 pub use kernel::Kernel;
 pub use proof::Proof;
 pub use prove::prove;
-pub use quotient::quotient;
+pub use quotient::{coset_product, quotient};
 pub use verify::{PreparedVerifyingKey, verify};

@@ -3,7 +3,7 @@
 use group::Curve;
 use r1cs::{CompiledCircuit, PackedWitness};
 
-use crate::backend::{Backend, GroupSums, PhaseTimes};
+use crate::backend::{Backend, BackendError, GroupSums, PhaseTimes};
 use crate::blinding::Blinding;
 use crate::error::Error;
 use crate::key::{ProvingKey, VerifyingKey};
@@ -12,10 +12,11 @@ use crate::verify::{PreparedVerifyingKey, verify};
 
 /// Makes a proof and verifies it; a proof that does not verify is never returned.
 ///
-/// Equal blinding, witness and key give the proof that bellperson makes, byte for byte.
+/// Equal blinding, witness and key give the proof that bellperson makes, byte for byte, also
+/// when the key is a prepared one.
 ///
 /// # Errors
-/// [`Error::Backend`] when the sums cannot be computed; [`Error::Unsatisfied`] when the proof
+/// [`Error::Backend`] when the sums cannot be computed, or a prepared key is another circuit's; [`Error::Unsatisfied`] when the proof
 /// does not verify because the witness breaks a row, which is then named;
 /// [`Error::ProofRejected`] when it does not verify and the witness is not to blame;
 /// [`Error::InputCount`] when `verifying_key` is another circuit's.
@@ -27,6 +28,7 @@ pub fn prove(
     witness: &PackedWitness,
     blinding: Blinding,
 ) -> Result<(Proof, PhaseTimes), Error> {
+    key.check_circuit(circuit).map_err(BackendError::from)?;
     let (sums, mut times) = backend.sums(circuit, key, witness)?;
     let proof = times.measure("assemble", || assemble(key.vk(), &sums, blinding));
     let verified = times.measure("verify", || {

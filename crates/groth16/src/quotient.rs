@@ -1,4 +1,5 @@
-//! The quotient H = (A·B − C)/(x^n − 1) in six transforms.
+//! The quotient H = (A·B − C)/(x^n − 1) in six transforms, or what a prepared key needs of it
+//! in four.
 //!
 //! A, B, C are the polynomials of degree below n whose values at ω^i are the products of row i
 //! with the witness. A satisfied witness has c_i = a_i·b_i, so the matrix C is not needed.
@@ -50,6 +51,29 @@ pub fn quotient(domain: &Domain, a: Vec<Scalar>, b: Vec<Scalar>) -> Vec<Scalar> 
     domain.inverse(&mut q, EvaluationSet::Coset);
     scaled_difference(&mut c, &q, per_size * Scalar::TWO_INV);
     c
+}
+
+/// The values of A·B on the coset in four transforms, in bit-reversed order: what the vector h
+/// of a prepared key is summed with.
+///
+/// `a` and `b` hold the values a_i and b_i in natural order, n of each. Takes one more vector of
+/// n elements for the time of the call.
+///
+/// # Panics
+/// If `a` or `b` does not have n elements.
+pub fn coset_product(domain: &Domain, a: Vec<Scalar>, b: Vec<Scalar>) -> Vec<Scalar> {
+    let (mut a_values, mut b_values) = (vec![Scalar::default(); domain.size()], a);
+    bit_reverse(&b_values, &mut a_values);
+    bit_reverse(&b, &mut b_values);
+    drop(b);
+    for vector in [&mut a_values, &mut b_values] {
+        domain.inverse(vector, EvaluationSet::Subgroup);
+        domain.forward(vector, EvaluationSet::Coset);
+    }
+    // Either is n times what its name says.
+    let per_size = domain.size_inverse();
+    scaled_product(&mut a_values, &b_values, per_size * per_size);
+    a_values
 }
 
 /// out[i] = x[i]·y[i].
@@ -152,6 +176,27 @@ mod tests {
                 assert_eq!(h, expected, "n = {n}");
                 assert_eq!(h[n - 1], Scalar::ZERO);
             }
+        }
+    }
+
+    /// Values of A·B on the coset against their definition: A and B evaluated at g·ω^i.
+    #[test]
+    fn coset_products_are_values_of_the_product() {
+        let mut rng = ChaCha8Rng::seed_from_u64(8);
+        for log in 0..=7 {
+            let domain = Domain::new(1 << log).unwrap();
+            let n = domain.size();
+            let [a, b] =
+                [(); 2].map(|()| (0..n).map(|_| Scalar::random(&mut rng)).collect::<Vec<_>>());
+            let [at_a, at_b] = [&a, &b].map(|values| interpolate(&domain, values));
+            let evaluate = |k: &[Scalar], x| k.iter().rev().fold(Scalar::ZERO, |s, k| s * x + k);
+            let expected: Vec<Scalar> = (0..n as u64)
+                .map(|i| domain.coset_shift() * domain.root().pow_vartime([i]))
+                .map(|x| evaluate(&at_a, x) * evaluate(&at_b, x))
+                .collect();
+            let mut natural = vec![Scalar::ZERO; n];
+            bit_reverse(&coset_product(&domain, a, b), &mut natural);
+            assert_eq!(natural, expected, "n = {n}");
         }
     }
 

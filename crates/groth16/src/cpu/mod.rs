@@ -2,7 +2,7 @@
 
 mod query;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use rayon::prelude::*;
 
 use crate::backend::{Backend, BackendError, DeviceInfo, DeviceKind, GroupSums, PhaseTimes};
 use crate::curve::{AffinePoint, Kernel};
-use crate::key::{KeyError, ProvingKey};
+use crate::key::{KeyError, KeyForm, ProvingKey};
 use crate::msm::{Dense, Terms, sum_terms};
 use crate::ntt::Domain;
 use crate::points::Points;
 use crate::progress::Progress;
-use crate::quotient::quotient;
+use crate::quotient::{coset_product, quotient};
 use query::{Present, QueryTerms};
 
 /// Proves on the processor.
@@ -124,6 +124,7 @@ impl Backend for CpuBackend {
         witness: &PackedWitness,
     ) -> Result<(GroupSums, PhaseTimes), BackendError> {
         let queries = Queries {
+            form: key.form(),
             h: key.h(),
             l: key.l(),
             a: key.a(),
@@ -134,14 +135,18 @@ impl Backend for CpuBackend {
     }
 }
 
-/// The five sections of a parameter file.
+/// The five sections of a key.
 struct Queries<'a> {
+    form: KeyForm,
     h: &'a dyn Points<G1Affine>,
     l: &'a dyn Points<G1Affine>,
     a: &'a dyn Points<G1Affine>,
     b_g1: &'a dyn Points<G1Affine>,
     b_g2: &'a dyn Points<G2Affine>,
 }
+
+/// From A·w and B·w to the scalars of the sum over h.
+type Transform = fn(&Domain, Vec<Scalar>, Vec<Scalar>) -> Vec<Scalar>;
 
 /// What all phases of one proof share.
 struct Prover<'a> {
@@ -154,22 +159,31 @@ struct Prover<'a> {
 impl Prover<'_> {
     fn sums(&self, queries: &Queries<'_>) -> Result<(GroupSums, PhaseTimes), BackendError> {
         let size = self.circuit.shape().domain();
-        expect("h", queries.h.len(), size - 1)?;
+        // Published: the coefficients of H, of which the last is zero. Prepared: A·B on the coset.
+        let (transform, h_terms): (Transform, usize) = match queries.form {
+            KeyForm::Published => (quotient, size - 1),
+            KeyForm::Prepared => (coset_product, size),
+        };
+        expect("h", queries.h.len(), h_terms)?;
         let mut times = PhaseTimes::default();
         let (a, b) = times.measure("evaluate", || self.evaluate(size))?;
-        let quotient = times.measure("ntt", || -> Result<_, BackendError> {
+        let scalars = times.measure("ntt", || -> Result<_, BackendError> {
             self.progress.begin("ntt", 1);
             let domain = Domain::new(size)?;
-            let quotient = quotient(&domain, a, b);
+            let scalars = transform(&domain, a, b);
             self.progress.advance(1);
-            Ok(quotient)
+            Ok(scalars)
         })?;
         let h = times.measure("h", || {
-            self.sum("h", &Dense::new(queries.h, &quotient[..size - 1]))
+            self.sum("h", &Dense::new(queries.h, &scalars[..h_terms]))
         })?;
-        drop(quotient);
+        drop(scalars);
 
-        let [l, a, b] = [Present::l, Present::a, Present::b].map(|of| of(self.circuit));
+        let l = match queries.form {
+            KeyForm::Published => Present::l(self.circuit),
+            KeyForm::Prepared => Present::all(self.circuit),
+        };
+        let [a, b] = [Present::a, Present::b].map(|of| of(self.circuit));
         let l = times.measure("l", || self.query("l", queries.l, &l))?;
         let a = times.measure("a", || self.query("a", queries.a, &a))?;
         let b_g1 = times.measure("b_g1", || self.query("b_g1", queries.b_g1, &b))?;

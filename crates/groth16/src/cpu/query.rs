@@ -30,6 +30,14 @@ impl<'a> Present<'a> {
         }
     }
 
+    /// The L query of a prepared key: every variable.
+    pub fn all(_: &'a CompiledCircuit) -> Self {
+        Present {
+            inputs: Inputs::All,
+            aux: None,
+        }
+    }
+
     /// The A query: every input, because of the appended rows, and the aux variables in A.
     pub fn a(circuit: &'a CompiledCircuit) -> Self {
         Present {

@@ -77,7 +77,7 @@ impl Sample {
 }
 
 /// A circuit of `steps` steps: bits, products of what came before, inputs in between.
-fn random_sample(
+pub(crate) fn random_sample(
     steps: usize,
     bits_per_step: usize,
     seed: u64,
@@ -169,6 +169,7 @@ impl ToyKey {
 
     fn queries(&self) -> Queries<'_> {
         Queries {
+            form: KeyForm::Published,
             h: &self.h,
             l: &self.l,
             a: &self.a,

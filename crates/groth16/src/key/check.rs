@@ -24,7 +24,7 @@ use rayon::prelude::*;
 
 use super::KeyError;
 use super::encoding::{KeyPoint, PointFault};
-use super::proving::{ProvingKey, Section};
+use super::{ProvingKey, Section};
 use crate::curve::{AffinePoint, BatchAdder, Pick};
 use crate::points::Points;
 use crate::progress::Progress;
@@ -111,7 +111,9 @@ impl Chunk {
         points.clear();
         points.resize(self.len, P::default());
         section.read(self.start, points)?;
-        match points.iter().position(|point| !point.on_curve()) {
+        // The identity, where a key's encoding has it, is no pair of coordinates.
+        let off = |point: &P| !point.on_curve() && !bool::from(point.is_identity());
+        match points.iter().position(off) {
             Some(i) => Err(section.fault(self.start + i, PointFault::NotOnCurve)),
             None => Ok(()),
         }

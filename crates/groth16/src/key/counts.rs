@@ -4,6 +4,7 @@ use blstrs::{G1Affine, G2Affine};
 use r1cs::CompiledCircuit;
 
 use super::encoding::KeyPoint;
+use super::prepared::PreparedLayout;
 
 /// Bytes of the verifying key before its list of input points: three G1 and three G2 points
 /// and the list's count.
@@ -12,7 +13,7 @@ pub(crate) const VK_FIXED_BYTES: u64 =
 /// Bytes of a section's count.
 pub(crate) const COUNT_BYTES: u64 = 4;
 
-/// The number of points in each vector of a key, which follows from the circuit alone.
+/// The number of points in each vector of a key as published, which follows from the circuit alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyCounts {
     /// Public inputs including the constant one: points of `ic`.
@@ -39,6 +40,21 @@ impl KeyCounts {
             a: (shape.inputs + density.a_aux.count_ones()) as u64,
             b: (density.b_inputs.count_ones() + density.b_aux.count_ones()) as u64,
         }
+    }
+
+    /// Points of a prepared key's `h`: one for each point of the domain.
+    pub fn prepared_h(&self) -> u64 {
+        self.h + 1
+    }
+
+    /// Points of a prepared key's `l`: one for each variable.
+    pub fn prepared_l(&self) -> u64 {
+        self.inputs + self.l
+    }
+
+    /// Length of a prepared key's file in bytes.
+    pub fn prepared_bytes(&self) -> u64 {
+        PreparedLayout::of(self).file_bytes
     }
 
     /// Length of the verifying key file in bytes.

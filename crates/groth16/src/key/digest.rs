@@ -18,6 +18,16 @@ impl KeyDigest {
         Self::finish(blake2b_simd::State::new().update(bytes))
     }
 
+    /// The sixteen bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// A digest from its sixteen bytes.
+    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
+        KeyDigest(bytes)
+    }
+
     /// Of a whole mapped file.
     ///
     /// # Errors

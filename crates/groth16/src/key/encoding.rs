@@ -1,8 +1,12 @@
-//! Uncompressed point encodings of BLS12-381 as key files hold them.
+//! Point encodings of BLS12-381 as key files hold them.
 //!
-//! A base field element is 48 bytes, big-endian, canonical (below p). G1 = x | y, G2 = x.c1 |
-//! x.c0 | y.c1 | y.c0. The three top bits of the first byte are flags (compressed, infinity,
-//! sign); in a key file none of them is ever set.
+//! *Published*: a base field element is 48 bytes, big-endian, canonical (below p). G1 = x | y,
+//! G2 = x.c1 | x.c0 | y.c1 | y.c0. The three top bits of the first byte are flags (compressed,
+//! infinity, sign); in a key file none of them is ever set, and no point is the identity.
+//!
+//! *Montgomery*: a base field element is its value times 2^384 mod p, 48 bytes, little-endian,
+//! below p. G1 = x | y, G2 = x.c0 | x.c1 | y.c0 | y.c1. The identity is all zeros. These are
+//! the bytes of the points in memory on little-endian machines: nothing has to be computed.
 
 use std::fmt;
 
@@ -26,6 +30,38 @@ const MODULUS: [u64; 6] = [
     0x1eab_fffe_b153_ffff,
     0xb9fe_ffff_ffff_aaab,
 ];
+
+/// How a file holds its points. Both take the same number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointEncoding {
+    /// Uncompressed, big-endian, never the identity.
+    Published,
+    /// Coordinates as little-endian limbs in Montgomery form; the identity is all zeros.
+    Montgomery,
+}
+
+impl PointEncoding {
+    /// Decodes `bytes` (exactly [`KeyPoint::BYTES`] long); see [`KeyPoint::decode`].
+    ///
+    /// # Errors
+    /// The first fault found.
+    #[inline]
+    pub fn decode<P: KeyPoint>(self, bytes: &[u8]) -> Result<P, PointFault> {
+        match self {
+            PointEncoding::Published => P::decode(bytes),
+            PointEncoding::Montgomery => P::decode_montgomery(bytes),
+        }
+    }
+
+    /// Writes `point` to `out` (exactly [`KeyPoint::BYTES`] long).
+    #[inline]
+    pub fn encode<P: KeyPoint>(self, point: &P, out: &mut [u8]) {
+        match self {
+            PointEncoding::Published => point.encode(out),
+            PointEncoding::Montgomery => point.encode_montgomery(out),
+        }
+    }
+}
 
 /// What is wrong with an encoded point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +111,16 @@ pub trait KeyPoint: PrimeCurveAffine + Default + Send + Sync {
     /// Writes the uncompressed encoding to `out` (exactly [`Self::BYTES`] long).
     fn encode(&self, out: &mut [u8]);
 
+    /// Decodes [`PointEncoding::Montgomery`]: checks that the coordinates are below p, and
+    /// neither the curve equation nor that the point is finite.
+    ///
+    /// # Errors
+    /// [`PointFault::NotCanonical`].
+    fn decode_montgomery(bytes: &[u8]) -> Result<Self, PointFault>;
+
+    /// Writes [`PointEncoding::Montgomery`] to `out` (exactly [`Self::BYTES`] long).
+    fn encode_montgomery(&self, out: &mut [u8]);
+
     /// Whether the coordinates satisfy the curve equation.
     fn on_curve(&self) -> bool;
 
@@ -116,6 +162,22 @@ impl KeyPoint for G1Affine {
         out.copy_from_slice(&self.to_uncompressed());
     }
 
+    #[inline]
+    fn decode_montgomery(bytes: &[u8]) -> Result<Self, PointFault> {
+        let (x, y) = bytes.split_at(FP_BYTES);
+        let mut point = G1Affine::default();
+        let raw: &mut blst_p1_affine = point.as_mut();
+        raw.x = decode_limbs(x)?;
+        raw.y = decode_limbs(y)?;
+        Ok(point)
+    }
+
+    #[inline]
+    fn encode_montgomery(&self, out: &mut [u8]) {
+        let raw: &blst_p1_affine = self.as_ref();
+        encode_limbs([&raw.x, &raw.y], out);
+    }
+
     fn on_curve(&self) -> bool {
         self.is_on_curve().into()
     }
@@ -142,6 +204,25 @@ impl KeyPoint for G2Affine {
 
     fn encode(&self, out: &mut [u8]) {
         out.copy_from_slice(&self.to_uncompressed());
+    }
+
+    #[inline]
+    fn decode_montgomery(bytes: &[u8]) -> Result<Self, PointFault> {
+        let (x, y) = bytes.split_at(2 * FP_BYTES);
+        let mut point = G2Affine::default();
+        let raw: &mut blst_p2_affine = point.as_mut();
+        for (fp2, bytes) in [(&mut raw.x, x), (&mut raw.y, y)] {
+            let (c0, c1) = bytes.split_at(FP_BYTES);
+            fp2.fp = [decode_limbs(c0)?, decode_limbs(c1)?];
+        }
+        Ok(point)
+    }
+
+    #[inline]
+    fn encode_montgomery(&self, out: &mut [u8]) {
+        let raw: &blst_p2_affine = self.as_ref();
+        let ([x0, x1], [y0, y1]) = (&raw.x.fp, &raw.y.fp);
+        encode_limbs([x0, x1, y0, y1], out);
     }
 
     fn on_curve(&self) -> bool {
@@ -201,4 +282,27 @@ fn decode_fp(bytes: &[u8]) -> Result<blst_fp, PointFault> {
     // SAFETY: both pointers are to live values of six 64-bit words, as blst expects.
     unsafe { blst::blst_fp_from_uint64(&mut out, words.as_ptr()) };
     Ok(out)
+}
+
+/// 48 little-endian bytes below p, taken as they are.
+#[inline]
+fn decode_limbs(bytes: &[u8]) -> Result<blst_fp, PointFault> {
+    let mut out = blst_fp::default();
+    for (limb, bytes) in out.l.iter_mut().zip(bytes.chunks_exact(8)) {
+        *limb = u64::from_le_bytes(bytes.try_into().expect("invariant: chunks of eight bytes"));
+    }
+    // Most significant word first on both sides.
+    if out.l.iter().rev().lt(&MODULUS) {
+        Ok(out)
+    } else {
+        Err(PointFault::NotCanonical)
+    }
+}
+
+#[inline]
+fn encode_limbs<const N: usize>(elements: [&blst_fp; N], out: &mut [u8]) {
+    let limbs = elements.into_iter().flat_map(|element| &element.l);
+    for (limb, out) in limbs.zip(out.chunks_exact_mut(8)) {
+        out.copy_from_slice(&limb.to_le_bytes());
+    }
 }

@@ -144,6 +144,15 @@ pub enum KeyError {
         bytes: u64,
     },
 
+    /// A prepared key that is damaged, or was made by or for something else.
+    #[error("{} is not a prepared key to be used: {reason}. Delete it and prepare the key again (`cuzk params prepare`)", path.display())]
+    Prepared {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        reason: String,
+    },
+
     /// There is not enough memory for a key that is to live there.
     #[error("no memory for {}: {bytes} bytes are needed. Free some, or keep the key in a file", path.display())]
     NoMemory {

@@ -1,39 +1,43 @@
-//! The proving key: a parameter file (`.params`), mapped and read in chunks.
+//! The proving key: a parameter file (`.params`) or a prepared key, mapped and read in chunks.
 
-use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
 use blstrs::{G1Affine, G2Affine};
-use rayon::prelude::*;
+use r1cs::CompiledCircuit;
 
-use super::KeyError;
 use super::counts::{COUNT_BYTES, KeyCounts, VK_FIXED_BYTES};
-use super::encoding::{KeyPoint, PointFault};
+use super::encoding::KeyPoint;
 use super::map::{FileStamp, MappedFile};
+use super::prepared::{self, PreparedHeader, PreparedLayout};
 use super::verifying::{VerifyingKey, ic_count};
-use crate::points::Points;
+use super::{KeyError, PointEncoding, Section};
 
 /// What the file is called in messages.
 pub(crate) const PARAMETER: &str = "parameter";
 
 /// What a proving key's vectors h and l hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum KeyForm {
-    /// What the network's parameter files hold.
+    /// What the network's parameter files hold: the sum over h takes the coefficients of H,
+    /// that over l the auxiliary variables.
     Published,
+    /// Points for the values of A·B on the coset, and C folded into l, which has points for the
+    /// inputs too: a proof needs four transforms, and never the matrix C.
+    Prepared,
 }
 
-/// A mapped parameter file whose layout agrees with its circuit.
+/// A mapped key file whose layout agrees with its circuit.
 ///
-/// The bytes are those of the verifying key, then the vectors h, l, a, b (G1), b (G2), each a
-/// big-endian u32 count and uncompressed points; the file ends with the last one. Cloning is
-/// cheap and shares the map.
+/// A parameter file's bytes are those of the verifying key, then the vectors h, l, a, b (G1), b (G2), each a
+/// big-endian u32 count and uncompressed points; the file ends with the last one. For a prepared
+/// key see `key/prepared.rs`. Cloning is cheap and shares the map.
 #[derive(Clone, Debug)]
 pub struct ProvingKey {
     file: Arc<MappedFile>,
     counts: KeyCounts,
+    /// `None` for the published form.
+    prepared: Option<PreparedHeader>,
     vk: Arc<VerifyingKey>,
     h: Section<G1Affine>,
     l: Section<G1Affine>,
@@ -43,14 +47,14 @@ pub struct ProvingKey {
 }
 
 impl ProvingKey {
-    /// Maps a parameter file, checks every count against the circuit's and against the file's
+    /// Maps a parameter file or a prepared key, checks every count against the circuit's and against the file's
     /// length, and parses the verifying key at its head with full checks on its points.
     ///
     /// The vectors' points are not touched yet: reading decodes them, and
     /// whether they may be believed is decided by the key's digest or a full check.
     ///
     /// # Errors
-    /// [`KeyError`] when the file cannot be mapped, is no parameter file, is another circuit's,
+    /// [`KeyError`] when the file cannot be mapped, is no key, is another circuit's,
     /// is too short or too long, or has a bad point in its head.
     pub fn open(path: &Path, counts: &KeyCounts) -> Result<Self, KeyError> {
         Self::of(MappedFile::open(path, PARAMETER)?, counts)
@@ -61,6 +65,53 @@ impl ProvingKey {
     /// # Errors
     /// As [`Self::open`].
     pub(crate) fn of(file: MappedFile, counts: &KeyCounts) -> Result<Self, KeyError> {
+        let head = file.slice(0, file.len().min(prepared::MAGIC.len()))?;
+        if head == prepared::MAGIC {
+            return Self::prepared_in(file, counts);
+        }
+        Self::published_in(file, counts)
+    }
+
+    fn prepared_in(file: MappedFile, counts: &KeyCounts) -> Result<Self, KeyError> {
+        let header = PreparedHeader::read(&file, counts)?;
+        let PreparedLayout {
+            offsets: [vk, h, l, a, b_g1, b_g2],
+            lengths,
+            ..
+        } = PreparedLayout::of(counts);
+        let vk = file.slice(as_index(vk), as_index(lengths[0]))?;
+        let vk =
+            VerifyingKey::parse(vk).map_err(|fault| fault.at(file.path(), prepared::PREPARED))?;
+        let file = Arc::new(file);
+        let g1 = |name, offset, count| {
+            Section::new(
+                &file,
+                name,
+                prepared::ENCODING,
+                as_index(offset),
+                as_index(count),
+            )
+        };
+        Ok(ProvingKey {
+            counts: *counts,
+            prepared: Some(header),
+            vk: Arc::new(vk),
+            h: g1("h", h, counts.prepared_h()),
+            l: g1("l", l, counts.prepared_l()),
+            a: g1("a", a, counts.a),
+            b_g1: g1("b_g1", b_g1, counts.b),
+            b_g2: Section::new(
+                &file,
+                "b_g2",
+                prepared::ENCODING,
+                as_index(b_g2),
+                as_index(counts.b),
+            ),
+            file,
+        })
+    }
+
+    fn published_in(file: MappedFile, counts: &KeyCounts) -> Result<Self, KeyError> {
         let file = Arc::new(file);
         let path = file.path();
         let found = {
@@ -84,6 +135,7 @@ impl ProvingKey {
         let vk = VerifyingKey::parse(head).map_err(|fault| fault.at(path, PARAMETER))?;
         Ok(ProvingKey {
             counts: *counts,
+            prepared: None,
             vk: Arc::new(vk),
             h,
             l,
@@ -96,7 +148,27 @@ impl ProvingKey {
 
     /// What h and l hold.
     pub fn form(&self) -> KeyForm {
-        KeyForm::Published
+        match self.prepared {
+            None => KeyForm::Published,
+            Some(_) => KeyForm::Prepared,
+        }
+    }
+
+    /// What a prepared key's header says; `None` for the published form.
+    pub fn prepared(&self) -> Option<&PreparedHeader> {
+        self.prepared.as_ref()
+    }
+
+    /// Fails if this is a prepared key of another circuit, or of another compilation of it.
+    /// Only a prepared key knows.
+    ///
+    /// # Errors
+    /// [`KeyError::Prepared`].
+    pub fn check_circuit(&self, circuit: &CompiledCircuit) -> Result<(), KeyError> {
+        match &self.prepared {
+            None => Ok(()),
+            Some(header) => header.check_circuit(self.path(), circuit),
+        }
     }
 
     /// The verifying key at the file's head.
@@ -104,12 +176,16 @@ impl ProvingKey {
         &self.vk
     }
 
-    /// h_i = [τ^i·Z(τ)/δ]₁ for i = 0 … n − 2.
+    /// Published: h_i = [τ^i·Z(τ)/δ]₁ for i = 0 … n − 2. Prepared: e_i = −½·[φ(L_i)(τ)·Z(τ)/δ]₁ for
+    /// every point of the coset, in bit-reversed order, where L_i is 1 at g·ω^i and 0 at the
+    /// coset's other points, g² = ω, and φ drops the coefficient of x^(n−1).
     pub fn h(&self) -> &Section<G1Affine> {
         &self.h
     }
 
-    /// [(β·u_j + α·v_j + w_j)(τ)/δ]₁ for every auxiliary variable.
+    /// Published: l_j = [(β·u_j + α·v_j + w_j)(τ)/δ]₁ for every auxiliary variable. Prepared:
+    /// ½·Σ_i C_ij·\[φ(L_i)(τ)·Z(τ)/δ\]₁ for every input, then l_j plus the same sum for every
+    /// auxiliary variable, where L_i is 1 at ω^i and 0 at the domain's other points.
     pub fn l(&self) -> &Section<G1Affine> {
         &self.l
     }
@@ -129,7 +205,7 @@ impl ProvingKey {
         &self.b_g2
     }
 
-    /// Number of points in every vector.
+    /// Number of points in every vector of the published form.
     pub fn counts(&self) -> &KeyCounts {
         &self.counts
     }
@@ -147,125 +223,6 @@ impl ProvingKey {
     /// The mapped file.
     pub(crate) fn file(&self) -> &MappedFile {
         &self.file
-    }
-}
-
-/// A vector of points inside a parameter file.
-#[derive(Clone, Debug)]
-pub struct Section<P> {
-    file: Arc<MappedFile>,
-    name: &'static str,
-    /// Offset of the first point in the file.
-    start: usize,
-    len: usize,
-    point: PhantomData<fn() -> P>,
-}
-
-impl<P: KeyPoint> Section<P> {
-    /// Points decoded between two looks at the file's state: long enough to make the system
-    /// call vanish, short enough to stay in the second-level cache.
-    const CHUNK: usize = 4096;
-
-    /// The vector's name in messages: "h", "l", "a", "b_g1", "b_g2".
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// Decodes the points `start .. start + count` on all threads.
-    ///
-    /// # Errors
-    /// As [`Points::read`].
-    pub fn read_vec(&self, start: usize, count: usize) -> Result<Vec<P>, KeyError> {
-        self.range(start, count)?;
-        let mut out = vec![P::default(); count];
-        out.par_chunks_mut(Self::CHUNK)
-            .enumerate()
-            .try_for_each(|(i, chunk)| self.read(start + i * Self::CHUNK, chunk))?;
-        Ok(out)
-    }
-
-    /// The encoded bytes of the points `start .. start + count`, for a reader that decodes them
-    /// itself, with the checks of [`KeyPoint::decode`].
-    ///
-    /// # Errors
-    /// [`KeyError`] when the range reaches past the end or the file changed since it was opened.
-    pub fn bytes(&self, start: usize, count: usize) -> Result<&[u8], KeyError> {
-        let offset = self.range(start, count)?;
-        self.file.slice(offset, count * P::BYTES)
-    }
-
-    /// The error that one of the points is bad.
-    pub fn fault(&self, index: usize, fault: PointFault) -> KeyError {
-        KeyError::Point {
-            path: self.file.path().to_path_buf(),
-            section: self.name,
-            index: index as u64,
-            fault,
-        }
-    }
-
-    /// The error that the file is no longer what it was.
-    pub(crate) fn changed(&self) -> KeyError {
-        KeyError::Changed {
-            path: self.file.path().to_path_buf(),
-        }
-    }
-
-    /// Decodes the bytes of point `index`.
-    #[inline]
-    fn decode(&self, index: usize, bytes: &[u8]) -> Result<P, KeyError> {
-        P::decode(bytes).map_err(|fault| KeyError::Point {
-            path: self.file.path().to_path_buf(),
-            section: self.name,
-            index: index as u64,
-            fault,
-        })
-    }
-
-    /// Checks a range and returns the offset of its first byte.
-    fn range(&self, start: usize, count: usize) -> Result<usize, KeyError> {
-        match start.checked_add(count) {
-            Some(end) if end <= self.len => Ok(self.start + start * P::BYTES),
-            _ => Err(KeyError::Range {
-                start,
-                count,
-                len: self.len,
-            }),
-        }
-    }
-}
-
-impl<P: KeyPoint> Points<P> for Section<P> {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn read(&self, start: usize, out: &mut [P]) -> Result<(), KeyError> {
-        let offset = self.range(start, out.len())?;
-        for (chunk_index, chunk) in out.chunks_mut(Self::CHUNK).enumerate() {
-            let first = chunk_index * Self::CHUNK;
-            let bytes = self
-                .file
-                .slice(offset + first * P::BYTES, chunk.len() * P::BYTES)?;
-            for (i, (point, bytes)) in chunk
-                .iter_mut()
-                .zip(bytes.chunks_exact(P::BYTES))
-                .enumerate()
-            {
-                *point = self.decode(start + first + i, bytes)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn gather(&self, indices: &[u32], out: &mut [P]) -> Result<(), KeyError> {
-        let bytes = self.file.slice(self.start, self.len * P::BYTES)?;
-        for (&index, point) in indices.iter().zip(out) {
-            let index = index as usize;
-            self.range(index, 1)?;
-            *point = self.decode(index, &bytes[index * P::BYTES..][..P::BYTES])?;
-        }
-        Ok(())
     }
 }
 
@@ -304,13 +261,13 @@ impl Layout<'_> {
         let found = u64::from(u32::from_be_bytes(count));
         self.position += COUNT_BYTES;
         self.check_count::<P>(name, found, expected)?;
-        let section = Section {
-            file: Arc::clone(self.file),
+        let section = Section::new(
+            self.file,
             name,
-            start: as_index(self.position),
-            len: as_index(found),
-            point: PhantomData,
-        };
+            PointEncoding::Published,
+            as_index(self.position),
+            as_index(found),
+        );
         self.position += found * P::BYTES as u64;
         Ok(section)
     }

@@ -8,8 +8,10 @@ use super::multiplier::FixedBaseMultiplier;
 use super::queries::Queries;
 use super::sink::MemorySink;
 use super::trapdoor::Trapdoor;
-use super::write_points;
-use crate::key::{KeyCounts, KeyError, KeyForm, MemoryFile, PARAMETER, ProvingKey};
+use super::write::Writer;
+use crate::key::{
+    KeyCounts, KeyError, KeyForm, MemoryFile, PARAMETER, PREPARED, PreparedHeader, ProvingKey,
+};
 use crate::progress::Progress;
 
 /// Which key to make in memory.
@@ -33,11 +35,12 @@ pub struct EphemeralKey {
     pub seed: u64,
 }
 
-/// Makes a test key of `circuit` in memory: the bytes that [`generate`](super::generate) would
-/// write, without a file, a digest or a side file. Uses all threads beside the multiplier.
+/// Makes a test key of `circuit` in memory. In the published form it has the bytes that
+/// [`generate`](super::generate) would write; there is no digest and no side file. Uses all
+/// threads beside the multiplier.
 ///
-/// Takes the key's length (the published forms': [`KeyCounts::params_bytes`]), and while it runs
-/// what [`generate`](super::generate) needs besides.
+/// Takes the key's length ([`KeyCounts::params_bytes`] or [`KeyCounts::prepared_bytes`]), and
+/// while it runs what [`generate`](super::generate) needs besides.
 ///
 /// # Errors
 /// [`KeyError`]: no memory, a device that fails, or a variable of the circuit that occurs in no
@@ -50,16 +53,37 @@ pub fn generate_ephemeral(
 ) -> Result<EphemeralKey, KeyError> {
     let counts = KeyCounts::of(circuit);
     let label = PathBuf::from(format!("memory:{}", request.circuit));
-    let KeyForm::Published = request.form;
+    let (bytes, kind) = match request.form {
+        KeyForm::Published => (counts.params_bytes(), PARAMETER),
+        KeyForm::Prepared => (counts.prepared_bytes(), PREPARED),
+    };
     let secrets = Trapdoor::from_seed(request.seed, circuit.shape().domain());
     // Getting tens of gigabytes of memory takes seconds, of one thread.
     let (file, queries) = rayon::join(
-        || MemoryFile::create(&label, counts.params_bytes()),
-        || Queries::new(circuit, &secrets, progress),
+        || MemoryFile::create(&label, bytes),
+        || Queries::new(circuit, &secrets, request.form, progress),
     );
     let (mut file, queries) = (file?, queries?);
     let mut sink = MemorySink::new(&mut file);
-    write_points(&queries, &secrets, &counts, multiplier, &mut sink, progress)?;
+    let writer = Writer {
+        queries: &queries,
+        secrets: &secrets,
+        counts: &counts,
+        multiplier,
+        progress,
+    };
+    match request.form {
+        KeyForm::Published => writer.published(&mut sink)?,
+        KeyForm::Prepared => {
+            let header = PreparedHeader {
+                circuit: circuit.digest(),
+                source: None,
+                seed: Some(request.seed),
+                content: None,
+            };
+            writer.prepared(&header, &mut sink)?
+        }
+    };
     assert_eq!(
         sink.missing(),
         0,
@@ -67,7 +91,7 @@ pub fn generate_ephemeral(
     );
     drop(queries);
     Ok(EphemeralKey {
-        key: ProvingKey::of(file.seal(PARAMETER)?, &counts)?,
+        key: ProvingKey::of(file.seal(kind)?, &counts)?,
         seed: request.seed,
     })
 }

@@ -11,28 +11,29 @@
 
 mod draft;
 mod ephemeral;
+mod evaluation;
 mod fixed_base;
 mod multiplier;
+#[cfg(test)]
+mod prepared_tests;
 mod queries;
 mod sink;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod trapdoor;
+mod write;
 
 use std::path::{Path, PathBuf};
 
-use blstrs::{G1Affine, G2Affine, Scalar};
-use group::Curve;
-use group::prime::PrimeCurveAffine;
 use r1cs::CompiledCircuit;
 
-use crate::key::{KeyCounts, KeyDigest, KeyError, SideFile, VerifyingKey, remember_sound};
+use crate::key::{KeyCounts, KeyDigest, KeyError, KeyForm, SideFile, remember_sound};
 use crate::progress::Progress;
 use draft::{Draft, Finished, refuse_existing};
 use queries::Queries;
-use sink::{DraftSink, Sink};
-use stream::write_multiples;
+use sink::DraftSink;
+use write::Writer;
 
 pub use ephemeral::{EphemeralKey, EphemeralRequest, generate_ephemeral};
 pub use multiplier::{CpuFixedBase, FixedBaseMultiplier};
@@ -165,9 +166,16 @@ fn write_key(
     let mut vk_file = Draft::create(&paths.vk, counts.vk_bytes())?;
 
     let secrets = Trapdoor::from_seed(request.seed, circuit.shape().domain());
-    let queries = Queries::new(circuit, &secrets, progress)?;
+    let queries = Queries::new(circuit, &secrets, KeyForm::Published, progress)?;
     let mut sink = DraftSink::new(&mut params);
-    let vk = write_points(&queries, &secrets, &counts, multiplier, &mut sink, progress)?;
+    let writer = Writer {
+        queries: &queries,
+        secrets: &secrets,
+        counts: &counts,
+        multiplier,
+        progress,
+    };
+    let vk = writer.published(&mut sink)?;
     sink.finish()?;
     vk_file.write(&vk.to_bytes())?;
     let (params, vk_file) = (params.finish()?, vk_file.finish()?);
@@ -196,62 +204,4 @@ fn write_key(
         vk_digest,
         params_bytes: counts.params_bytes(),
     })
-}
-
-/// Writes the whole parameter file and returns the verifying key at its head.
-fn write_points(
-    queries: &Queries,
-    secrets: &Trapdoor,
-    counts: &KeyCounts,
-    multiplier: &dyn FixedBaseMultiplier,
-    out: &mut impl Sink,
-    progress: &dyn Progress,
-) -> Result<VerifyingKey, KeyError> {
-    let points = counts.inputs + counts.h + counts.l + counts.a + 2 * counts.b;
-    progress.begin("points", points);
-    let mut ic = vec![G1Affine::identity(); queries.ic.len()];
-    multiplier
-        .g1(&queries.ic, &mut ic)
-        .map_err(KeyError::device)?;
-    progress.advance(counts.inputs);
-    let vk = verifying_key(secrets, ic);
-    out.bytes(&vk.to_bytes())?;
-
-    let h = |i: usize, out: &mut [Scalar]| queries.h(i, out);
-    out.bytes(&count_bytes(counts.h))?;
-    write_multiples::<G1Affine>(multiplier, counts.h as usize, h, out, progress)?;
-    for scalars in [&queries.l, &queries.a, &queries.b] {
-        out.bytes(&count_bytes(scalars.len() as u64))?;
-        write_multiples::<G1Affine>(multiplier, scalars.len(), part_of(scalars), out, progress)?;
-    }
-    let scalars = &queries.b;
-    out.bytes(&count_bytes(scalars.len() as u64))?;
-    write_multiples::<G2Affine>(multiplier, scalars.len(), part_of(scalars), out, progress)?;
-    Ok(vk)
-}
-
-/// A section's count, as it stands before its points.
-fn count_bytes(count: u64) -> [u8; 4] {
-    u32::try_from(count)
-        .expect("invariant: circuits have less than 2^32 variables")
-        .to_be_bytes()
-}
-
-/// Copies the scalars from an index on.
-fn part_of(scalars: &[Scalar]) -> impl Fn(usize, &mut [Scalar]) + Sync {
-    |start, out| out.copy_from_slice(&scalars[start..start + out.len()])
-}
-
-fn verifying_key(secrets: &Trapdoor, ic: Vec<G1Affine>) -> VerifyingKey {
-    let g1 = |scalar: &Scalar| (G1Affine::generator() * scalar).to_affine();
-    let g2 = |scalar: &Scalar| (G2Affine::generator() * scalar).to_affine();
-    VerifyingKey {
-        alpha_g1: g1(&secrets.alpha),
-        beta_g1: g1(&secrets.beta),
-        beta_g2: g2(&secrets.beta),
-        gamma_g2: g2(&secrets.gamma),
-        delta_g1: g1(&secrets.delta),
-        delta_g2: g2(&secrets.delta),
-        ic,
-    }
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::draft::Draft;
 use super::multiplier::CHUNK;
-use crate::key::{KeyError, KeyPoint, MemoryFile};
+use crate::key::{KeyError, KeyPoint, MemoryFile, PointEncoding};
 
 /// Takes a key's bytes in order.
 pub(super) trait Sink: Send {
@@ -12,16 +12,20 @@ pub(super) trait Sink: Send {
     fn bytes(&mut self, bytes: &[u8]) -> Result<(), KeyError>;
 
     /// Appends the encodings of points, on all threads.
-    fn points<P: KeyPoint>(&mut self, points: &[P]) -> Result<(), KeyError>;
+    fn points<P: KeyPoint>(
+        &mut self,
+        points: &[P],
+        encoding: PointEncoding,
+    ) -> Result<(), KeyError>;
 }
 
 /// Encodes points to `out`, which has room for exactly that many.
-fn encode<P: KeyPoint>(points: &[P], out: &mut [u8]) {
+fn encode<P: KeyPoint>(points: &[P], encoding: PointEncoding, out: &mut [u8]) {
     out.par_chunks_mut(CHUNK * P::BYTES)
         .zip(points.par_chunks(CHUNK))
         .for_each(|(out, points)| {
             for (point, out) in points.iter().zip(out.chunks_exact_mut(P::BYTES)) {
-                point.encode(out);
+                encoding.encode(point, out);
             }
         });
 }
@@ -61,14 +65,18 @@ impl Sink for DraftSink<'_> {
         self.draft.write(bytes)
     }
 
-    fn points<P: KeyPoint>(&mut self, points: &[P]) -> Result<(), KeyError> {
+    fn points<P: KeyPoint>(
+        &mut self,
+        points: &[P],
+        encoding: PointEncoding,
+    ) -> Result<(), KeyError> {
         self.spare.resize(points.len() * P::BYTES, 0);
         let DraftSink {
             draft,
             ready,
             spare,
         } = self;
-        let ((), written) = rayon::join(|| encode(points, spare), || draft.write(ready));
+        let ((), written) = rayon::join(|| encode(points, encoding, spare), || draft.write(ready));
         written?;
         std::mem::swap(ready, spare);
         Ok(())
@@ -107,8 +115,12 @@ impl Sink for MemorySink<'_> {
         Ok(())
     }
 
-    fn points<P: KeyPoint>(&mut self, points: &[P]) -> Result<(), KeyError> {
-        encode(points, self.take(points.len() * P::BYTES));
+    fn points<P: KeyPoint>(
+        &mut self,
+        points: &[P],
+        encoding: PointEncoding,
+    ) -> Result<(), KeyError> {
+        encode(points, encoding, self.take(points.len() * P::BYTES));
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::multiplier::{CHUNK, FixedBaseMultiplier, SetupPoint};
 use super::sink::Sink;
-use crate::key::KeyError;
+use crate::key::{KeyError, PointEncoding};
 use crate::progress::Progress;
 
 /// Writes the generator's multiples by `count` scalars.
@@ -18,6 +18,7 @@ pub(super) fn write_multiples<P: SetupPoint>(
     multiplier: &dyn FixedBaseMultiplier,
     count: usize,
     scalars: impl Fn(usize, &mut [Scalar]) + Sync,
+    encoding: PointEncoding,
     out: &mut impl Sink,
     progress: &dyn Progress,
 ) -> Result<(), KeyError> {
@@ -39,7 +40,7 @@ pub(super) fn write_multiples<P: SetupPoint>(
         };
         let write = || match stage(2) {
             Some(index) => {
-                out.points(&written[..len(index)])?;
+                out.points(&written[..len(index)], encoding)?;
                 progress.advance(len(index) as u64);
                 Ok(())
             }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective};
+use blstrs::{G1Affine, G1Projective, G2Affine, G2Projective, Scalar};
 use ff::{Field, PrimeField};
+use group::Curve;
+use group::prime::PrimeCurveAffine;
 use r1cs::{Builder, Variable};
 
 use super::multiplier::CHUNK;
@@ -358,7 +360,7 @@ fn longer_vectors_than_a_wave_are_written_whole() {
     );
     let counts = *made.key.counts();
     let secrets = Trapdoor::from_seed(1, counts.h as usize + 1);
-    let mut queries = Queries::new(&made.circuit, &secrets, &()).unwrap();
+    let queries = Queries::new(&made.circuit, &secrets, KeyForm::Published, &()).unwrap();
     let mut h = vec![Scalar::ZERO; counts.h as usize];
     queries.h(0, &mut h);
     // h by its law, from a start that is not 0 too.
@@ -367,7 +369,7 @@ fn longer_vectors_than_a_wave_are_written_whole() {
     assert_eq!(part, h[4091..4100]);
     // A random weighting of each vector: Σ k_i·point_i = (Σ k_i·scalar_i)·G.
     let weights = |n: usize| (0..n).map(|i| Scalar::from(i as u64 * i as u64 + 1));
-    let scalars = [h, std::mem::take(&mut queries.l), queries.a, queries.b];
+    let scalars = [h, queries.l().to_vec(), queries.a, queries.b];
     let sections = [made.key.h(), made.key.l(), made.key.a(), made.key.b_g1()];
     for (scalars, section) in scalars.iter().zip(sections) {
         let points = section.read_vec(0, scalars.len()).unwrap();

@@ -68,7 +68,7 @@ pub(crate) fn vanishing(x: &Scalar, n: usize) -> Scalar {
 }
 
 /// A generator ω of the domain of `n` = 2^k points, the one that the proof system uses.
-fn domain_generator(n: usize) -> Scalar {
+pub(crate) fn domain_generator(n: usize) -> Scalar {
     let mut omega = Scalar::ROOT_OF_UNITY;
     for _ in n.trailing_zeros()..Scalar::S {
         omega = omega.square();

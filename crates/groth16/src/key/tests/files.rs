@@ -335,5 +335,10 @@ proptest! {
         prop_assert_eq!(b2, g2.to_uncompressed());
         prop_assert_eq!(G1Affine::decode_checked(&b1), Ok(g1));
         prop_assert_eq!(G2Affine::decode_checked(&b2), Ok(g2));
+        let montgomery = PointEncoding::Montgomery;
+        montgomery.encode(&g1, &mut b1);
+        montgomery.encode(&g2, &mut b2);
+        prop_assert_eq!(montgomery.decode(&b1), Ok(g1));
+        prop_assert_eq!(montgomery.decode(&b2), Ok(g2));
     }
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod files;
+mod prepared;
 mod store;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,173 @@
+//! Prepared keys against their definition in the group, and their proofs against those of the
+//! published form.
+
+use blstrs::{G1Affine, G1Projective, Scalar};
+use ff::{Field, PrimeField};
+use group::{Curve, Group};
+use r1cs::{Builder, CompiledCircuit, Matrix, PackedWitness, Variable};
+
+use super::tests::Plain;
+use super::{CpuFixedBase, EphemeralRequest, generate_ephemeral};
+use crate::cpu::tests::random_sample;
+use crate::key::{KeyCounts, KeyError, KeyForm, PointEncoding, ProvingKey, Section};
+use crate::ntt::{Domain, bit_reverse};
+use crate::points::Points;
+use crate::{BackendError, Blinding, CpuBackend, Error, PreparedVerifyingKey, Proof, prove};
+
+pub(crate) fn key(circuit: &CompiledCircuit, form: KeyForm) -> ProvingKey {
+    let request = EphemeralRequest {
+        circuit: "sample",
+        seed: 5,
+        form,
+    };
+    let multiplier = CpuFixedBase::new(&KeyCounts::of(circuit));
+    generate_ephemeral(circuit, &request, &multiplier, &())
+        .unwrap()
+        .key
+}
+
+fn all<P: crate::key::KeyPoint>(section: &Section<P>) -> Vec<P> {
+    section.read_vec(0, section.len()).unwrap()
+}
+
+/// Σ_j x^(−j)·points_j / n.
+fn inverse_at(points: &[G1Affine], x: &Scalar) -> G1Projective {
+    let (x, n) = (x.invert().unwrap(), Scalar::from(points.len() as u64));
+    let sum = |sum: G1Projective, point: &G1Affine| sum * x + point;
+    points.iter().rev().fold(G1Projective::identity(), sum) * n.invert().unwrap()
+}
+
+/// A circuit of inputs alone.
+fn bare(inputs: usize) -> CompiledCircuit {
+    let mut builder = Builder::new();
+    for _ in 0..inputs {
+        builder.alloc_input();
+    }
+    builder.finish().unwrap()
+}
+
+/// Domains of 1, 2, 4, … points; inputs with and without terms in C; constraints that fill the
+/// domain and that do not.
+fn circuits() -> Vec<CompiledCircuit> {
+    let mut circuits: Vec<_> = [0, 1, 2, 4].map(bare).into();
+    circuits.extend([1, 3, 4, 5, 12].map(|steps| Plain::chain(steps).compile()));
+    circuits.extend([(1, 0), (3, 1), (20, 2)].map(|(steps, bits)| random_sample(steps, bits, 3).0));
+    circuits
+}
+
+#[test]
+fn every_vector_agrees_with_the_published_one_in_the_group() {
+    for circuit in circuits() {
+        let shape = circuit.shape();
+        let domain = Domain::new(shape.domain()).unwrap();
+        let n = domain.size();
+        let [published, prepared] =
+            [KeyForm::Published, KeyForm::Prepared].map(|form| key(&circuit, form));
+        assert_eq!(prepared.form(), KeyForm::Prepared);
+        assert_eq!(prepared.vk(), published.vk());
+        assert_eq!(all(prepared.a()), all(published.a()));
+        assert_eq!(all(prepared.b_g1()), all(published.b_g1()));
+        assert_eq!(all(prepared.b_g2()), all(published.b_g2()));
+
+        let mut h = all(published.h());
+        h.push(G1Affine::default());
+        let points: Vec<Scalar> = (0..n as u64)
+            .map(|i| domain.root().pow_vartime([i]))
+            .collect();
+        let e: Vec<G1Affine> = points
+            .iter()
+            .map(|x| inverse_at(&h, &(domain.coset_shift() * x)) * -Scalar::TWO_INV)
+            .map(|point| point.to_affine())
+            .collect();
+        let mut reversed = e.clone();
+        bit_reverse(&e, &mut reversed);
+        assert_eq!(all(prepared.h()), reversed, "n = {n}");
+
+        let mut l = vec![G1Projective::identity(); shape.inputs];
+        l.extend(all(published.l()).iter().map(G1Projective::from));
+        let c = circuit.to_csr(Matrix::C);
+        for (row, bounds) in c.starts.windows(2).enumerate() {
+            let d = inverse_at(&h, &points[row]) * Scalar::TWO_INV;
+            for term in bounds[0] as usize..bounds[1] as usize {
+                let coefficient = circuit.dictionary().value(c.coefficients[term]);
+                l[c.columns[term] as usize] += d * coefficient;
+            }
+        }
+        let l: Vec<G1Affine> = l.iter().map(Curve::to_affine).collect();
+        assert_eq!(all(prepared.l()), l, "n = {n}");
+    }
+}
+
+#[test]
+fn points_stand_in_the_file_as_in_memory() {
+    let circuit = Plain::chain(5).compile();
+    let key = key(&circuit, KeyForm::Prepared);
+    assert_eq!(key.h().encoding(), PointEncoding::Montgomery);
+    let points = all(key.b_g2());
+    let bytes = key.b_g2().bytes(0, points.len()).unwrap();
+    for (point, bytes) in points.iter().zip(bytes.chunks_exact(192)) {
+        let raw: &blst::blst_p2_affine = point.as_ref();
+        let limbs = [raw.x.fp[0], raw.x.fp[1], raw.y.fp[0], raw.y.fp[1]];
+        let expected: Vec<u8> = limbs
+            .iter()
+            .flat_map(|fp| fp.l)
+            .flat_map(u64::to_le_bytes)
+            .collect();
+        assert_eq!(bytes, expected);
+    }
+}
+
+fn proof(circuit: &CompiledCircuit, key: &ProvingKey, witness: &PackedWitness) -> Proof {
+    let pvk = PreparedVerifyingKey::from(key.vk());
+    let blinding = Blinding::fixed(Scalar::from(77), Scalar::from(99));
+    let backend = CpuBackend::with_threads(2).unwrap();
+    prove(&backend, circuit, key, &pvk, witness, blinding)
+        .unwrap()
+        .0
+}
+
+#[test]
+fn both_forms_give_the_same_proof() {
+    for (steps, bits) in [
+        (1, 0),
+        (3, 1),
+        (20, 0),
+        (63, 0),
+        (64, 0),
+        (40, 9),
+        (5, 60),
+        (700, 3),
+    ] {
+        let (circuit, witness) = random_sample(steps, bits, steps as u64);
+        let [published, prepared] = [KeyForm::Published, KeyForm::Prepared]
+            .map(|form| proof(&circuit, &key(&circuit, form), &witness));
+        assert_eq!(published.to_bytes(), prepared.to_bytes(), "{steps} steps");
+    }
+}
+
+/// x·x = k·x: its shape does not depend on k.
+fn scaled(k: u64) -> (CompiledCircuit, PackedWitness) {
+    let mut builder = Builder::new();
+    let x = builder.alloc_aux();
+    let one = [(x, Scalar::ONE)];
+    builder.enforce(&one, &one, &[(x, Scalar::from(k))]);
+    let circuit = builder.finish().unwrap();
+    let witness =
+        PackedWitness::from_assignment(&circuit, &[Scalar::ONE], &[Scalar::from(k)]).unwrap();
+    assert_eq!(x, Variable::Aux(0));
+    (circuit, witness)
+}
+
+#[test]
+fn a_prepared_key_serves_its_circuit_alone() {
+    let ((one, _), (other, witness)) = (scaled(3), scaled(5));
+    assert_eq!(KeyCounts::of(&one), KeyCounts::of(&other));
+    let key = key(&one, KeyForm::Prepared);
+    let pvk = PreparedVerifyingKey::from(key.vk());
+    let blinding = Blinding::random().unwrap();
+    let result = prove(&CpuBackend::new(), &other, &key, &pvk, &witness, blinding);
+    assert!(matches!(
+        result.unwrap_err(),
+        Error::Backend(BackendError::Key(KeyError::Prepared { .. }))
+    ));
+}
