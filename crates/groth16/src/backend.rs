@@ -141,6 +141,19 @@ pub enum BackendError {
         size: usize,
     },
 
+    /// Work that would take the processor hours.
+    #[error(
+        "{work}, of size 2^{log_size}, is for a GPU: the CPU does up to 2^{limit}. Run it where there is one (--device gpu)"
+    )]
+    NeedsGpu {
+        /// What is too much.
+        work: &'static str,
+        /// log₂ of its size.
+        log_size: u32,
+        /// log₂ of the most that the processor does.
+        limit: u32,
+    },
+
     /// The threads could not be started.
     #[error(
         "cannot start {threads} threads: {reason}. Ask for fewer, or raise the limit on processes"

@@ -85,6 +85,7 @@ impl From<BackendError> for Failure {
             BackendError::Circuit(error) => return error.into(),
             BackendError::OtherCircuit { .. } => (Exit::Params, "PARAMS_OTHER_CIRCUIT"),
             BackendError::Threads { .. } => (Exit::Resources, "THREADS"),
+            BackendError::NeedsGpu { .. } => (Exit::Resources, "DEVICE_ABSENT"),
             BackendError::Device { source, .. } => match source.downcast::<CudaError>() {
                 Ok(error) => return (*error).into(),
                 Err(source) => {

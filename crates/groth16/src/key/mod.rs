@@ -8,6 +8,7 @@ mod error;
 mod map;
 mod memory;
 mod memory_file;
+pub mod prepare;
 mod prepared;
 mod proving;
 mod section;

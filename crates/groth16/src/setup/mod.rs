@@ -38,6 +38,7 @@ use write::Writer;
 pub use ephemeral::{EphemeralKey, EphemeralRequest, generate_ephemeral};
 pub use multiplier::{CpuFixedBase, FixedBaseMultiplier};
 pub use trapdoor::Trapdoor;
+pub(crate) use trapdoor::domain_generator;
 
 /// What to generate and where.
 #[derive(Clone, Copy, Debug)]
