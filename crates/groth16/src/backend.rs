@@ -80,6 +80,19 @@ impl fmt::Display for DeviceInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseTimes {
     phases: Vec<(&'static str, Duration)>,
+    spans: Vec<PhaseSpan>,
+}
+
+/// When a device worked on a phase, in nanoseconds since an instant that its backend names: the same
+/// for all proofs of the backend, so that overlapping ones can be laid over each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseSpan {
+    /// The phase.
+    pub name: &'static str,
+    /// When the device came to it.
+    pub start_ns: u64,
+    /// When it was done.
+    pub end_ns: u64,
 }
 
 impl PhaseTimes {
@@ -94,6 +107,22 @@ impl PhaseTimes {
     /// Adds a phase that was timed elsewhere: by the device itself.
     pub fn record(&mut self, phase: &'static str, time: Duration) {
         self.phases.push((phase, time));
+    }
+
+    /// Says when the device worked on a phase; its time is recorded besides.
+    pub fn record_span(&mut self, span: PhaseSpan) {
+        self.spans.push(span);
+    }
+
+    /// When the device worked on the phases, of a backend that knows; a phase may have several.
+    pub fn spans(&self) -> &[PhaseSpan] {
+        &self.spans
+    }
+
+    /// Adds the phases and spans of `other`, which came later.
+    pub fn append(&mut self, other: PhaseTimes) {
+        self.phases.extend(other.phases);
+        self.spans.extend(other.spans);
     }
 
     /// Name and time of each phase.

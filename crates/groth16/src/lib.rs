@@ -20,7 +20,9 @@ mod quotient;
 pub mod setup;
 mod verify;
 
-pub use backend::{Backend, BackendError, DeviceInfo, DeviceKind, GroupSums, PhaseTimes};
+pub use backend::{
+    Backend, BackendError, DeviceInfo, DeviceKind, GroupSums, PhaseSpan, PhaseTimes,
+};
 pub use blinding::Blinding;
 pub use cpu::CpuBackend;
 pub use error::Error;
