@@ -13,6 +13,10 @@ const UNITS: usize = 2;
 /// Logarithms of the bytes of work memory that are tried for the sums.
 const WORK_LOGS: std::ops::Range<u32> = 16..40;
 
+/// How much longer the sums may take with less work memory than they could use: what they give up so is
+/// there for other circuits.
+const MODEST: f64 = 1.01;
+
 /// Numbers of pieces that are tried for the terms of the sums, one after the other in the same
 /// memory. Each costs the reduction of its own buckets.
 const PIECES: [usize; 5] = [1, 4, 16, 64, PIECES_MAX];
@@ -142,14 +146,15 @@ pub struct Found {
 
 impl Search<'_> {
     /// Tries several units, then one whose sums have ever less work memory, then sums in pieces.
-    /// What is left over then goes to copies of the bases.
+    /// Of what is left over then, copies of the bases get what pays.
     ///
     /// # Errors
     /// The least memory that would do.
     pub fn run(&self) -> Result<Found, u64> {
         let vram = self.target.vram_bytes;
-        if self.bytes(UNITS, (&self.one_copy(1, vram), 1)) <= vram {
-            return Ok(self.with_copies(UNITS, vram));
+        let modest = self.modest_work();
+        if self.bytes(UNITS, (&self.one_copy(1, modest), 1)) <= vram {
+            return Ok(self.with_copies(UNITS, modest));
         }
         // Looked at first, so that less memory than this is refused soon, and this is enough.
         let smallest = PIECES.map(|pieces| self.bytes(1, (&self.one_copy(pieces, 0), pieces)));
@@ -159,7 +164,7 @@ impl Search<'_> {
         }
         for pieces in PIECES {
             for shift in WORK_LOGS.rev().chain([0]) {
-                let work_bytes = (1u64 << shift) - 1;
+                let work_bytes = ((1u64 << shift) - 1).min(modest);
                 let ways = self.one_copy(pieces, work_bytes);
                 let needed = self.bytes(1, (&ways, pieces));
                 if needed <= vram && pieces == 1 {
@@ -171,6 +176,15 @@ impl Search<'_> {
             }
         }
         Err(least)
+    }
+
+    /// The least work memory that is tried with which the sums take at most [`MODEST`] times as long as with
+    /// as much as they could use.
+    fn modest_work(&self) -> u64 {
+        let best = total_ms(&self.one_copy(1, u64::MAX));
+        let enough = |work_bytes: &u64| total_ms(&self.one_copy(1, *work_bytes)) <= MODEST * best;
+        let tried = WORK_LOGS.map(|shift| (1u64 << shift) - 1);
+        tried.into_iter().find(enough).unwrap_or(u64::MAX)
     }
 
     /// A plan whose sums go over their terms in pieces.
@@ -200,8 +214,9 @@ impl Search<'_> {
         resident.peak_bytes() + units as u64 * unit.peak_bytes().max(sums.load_bytes())
     }
 
-    /// Spends the memory that is left on copies of bases: always on the step that saves most time
-    /// for a byte, of those that fit.
+    /// Spends memory that is left on copies of bases: always on the step that saves most time for a
+    /// byte, of those that fit and pay. One pays if it saves a larger part of the sums' time than it takes
+    /// of the memory.
     fn with_copies(&self, units: usize, work_bytes: u64) -> Found {
         let vram = self.target.vram_bytes;
         let all = self.sizes.choose(self.target, 1, work_bytes, |_, _| vram);
@@ -225,12 +240,16 @@ impl Search<'_> {
         ways: &mut Ways,
     ) -> bool {
         let mut steps = Vec::new();
+        let worth = total_ms(ways) / self.target.vram_bytes as f64;
         for (sum, (choice, now)) in all.as_array().into_iter().zip(ways.as_array()).enumerate() {
             for way in &choice.candidates {
                 let larger = way.base_bytes > now.base_bytes && way.work_bytes <= work_bytes;
                 if larger && way.ms < now.ms {
                     let bytes = (way.base_bytes - now.base_bytes) as f64;
-                    steps.push(((now.ms - way.ms) / bytes, sum, way));
+                    let saved = (now.ms - way.ms) / bytes;
+                    if saved > worth {
+                        steps.push((saved, sum, way));
+                    }
                 }
             }
         }
@@ -244,4 +263,9 @@ impl Search<'_> {
         }
         false
     }
+}
+
+/// Milliseconds of all sums by the model.
+fn total_ms(ways: &Ways) -> f64 {
+    ways.as_array().iter().map(|way| way.ms).sum()
 }
