@@ -24,8 +24,8 @@ pub mod rates;
 mod topic;
 
 pub use backend::{
-    ChunkSummary, DualRunError, GpuBackend, MemoryUse, PlanError, PlanTarget, ProofPlan, SelfTest,
-    SelfTestError, Streaming, SumChoice, dual_run, self_test,
+    ChunkSummary, DualRunError, GpuBackend, MemoryUse, PlanError, PlanTarget, ProofPlan,
+    ResidentCircuit, SelfTest, SelfTestError, Streaming, SumChoice, dual_run, self_test,
 };
 pub use device::{
     Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, LedgerEntry, Lifetime,

@@ -1,5 +1,6 @@
 //! A circuit and a key, ready to prove with.
 
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use groth16::progress::Progress;
 use groth16::{GroupSums, PhaseTimes};
 use r1cs::PackedWitness;
 
+use super::clock::Clock;
 use super::front::Shared;
 use super::plan::{ProofPlan, Way};
 use super::pool::{Lent, Pool};
@@ -34,6 +36,8 @@ pub struct Loaded {
     prover: Prover,
     /// Everything above lies in it.
     _arena: Arena,
+    /// Closes its channel when all memory is free again: the last field to be dropped.
+    _gone: Sender<()>,
 }
 
 enum Prover {
@@ -50,7 +54,7 @@ struct Streamed {
 }
 
 impl Loaded {
-    /// Takes the memory and loads the key.
+    /// Takes the memory and loads the key. The channel is closed when the memory is free again.
     ///
     /// # Errors
     /// A device that fails, points that cannot be read.
@@ -60,7 +64,7 @@ impl Loaded {
         identity: Identity,
         key: &ProvingKey,
         progress: &dyn Progress,
-    ) -> std::result::Result<Self, BackendFailure> {
+    ) -> std::result::Result<(Self, Receiver<()>), BackendFailure> {
         let ledgers = &plan.ledgers;
         let mut ledger = Ledger::new(ledgers.resident.name().to_owned());
         let lifetime = Lifetime::RESIDENT;
@@ -102,14 +106,17 @@ impl Loaded {
                 (shared, Prover::Streamed(Box::new(streamed)))
             }
         };
-        Ok(Loaded {
+        let (sender, gone) = channel();
+        let loaded = Loaded {
             identity,
             plan,
             free_before,
             shared,
             prover,
             _arena: arena,
-        })
+            _gone: sender,
+        };
+        Ok((loaded, gone))
     }
 
     /// Proves with the next memory that is free, at the latest after `limit`.
@@ -119,15 +126,16 @@ impl Loaded {
     pub fn prove(
         &self,
         witness: &PackedWitness,
+        clock: &Clock,
         limit: Duration,
     ) -> Result<(GroupSums, PhaseTimes)> {
         match (&self.prover, &self.plan.way) {
             (Prover::Resident(units), Way::Resident { sums, .. }) => {
                 let mut unit = take(units, limit)?;
-                unit.prove(sums, &self.shared, witness)
+                unit.prove(sums, &self.shared, witness, clock)
             }
             (Prover::Streamed(streamed), Way::Streamed(sums)) => {
-                streamed.prove(sums, &self.shared, witness, limit)
+                streamed.prove(sums, &self.shared, witness, (clock, limit))
             }
             _ => unreachable!("a prover is made after its plan"),
         }
@@ -160,14 +168,14 @@ impl Streamed {
         sums: &StreamedSums,
         shared: &Shared,
         witness: &PackedWitness,
-        limit: Duration,
+        (clock, limit): (&Clock, Duration),
     ) -> Result<(GroupSums, PhaseTimes)> {
         let mut held = take(&self.held, limit)?;
         held.stage(witness)?;
         let work = |jobs: &mut [Lent<Held>]| {
             let proofs: Vec<&Held> = jobs.iter().map(|held| &**held).collect();
             let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
-            match pass.run(sums, shared, &proofs) {
+            match pass.run(sums, shared, &proofs, clock) {
                 Ok(found) => found.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error); proofs.len()],
             }

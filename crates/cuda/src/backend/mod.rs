@@ -1,10 +1,11 @@
 //! The prover's backend on a GPU.
 //!
 //! The first proof of a circuit with a key plans its memory, takes it in one arena, and copies the
-//! key's points to the device, or, if they do not fit there, to page-locked memory of the host. Later
-//! proofs with the same key allocate nothing: the packed witness goes up, everything from it to the
+//! key's points to the device, or, if they do not fit there, to page-locked memory of the host. Several
+//! circuits may be there at a time. Later proofs with the same key allocate nothing: the packed witness goes up, everything from it to the
 //! five sums is queued at once, and a few kilobytes of partial sums come back.
 
+mod clock;
 mod dual;
 mod fixed;
 mod front;
@@ -14,6 +15,7 @@ mod per_sum;
 mod plan;
 mod pool;
 mod query_bits;
+mod residents;
 mod sample;
 mod search;
 mod self_test;
@@ -26,7 +28,7 @@ mod unit;
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use groth16::key::{KeyError, ProvingKey};
 use groth16::progress::Progress;
@@ -36,17 +38,24 @@ use r1cs::{CompiledCircuit, PackedWitness};
 use crate::device::Device;
 use crate::error::{CudaError, Result};
 use crate::fatbin::Target;
+use crate::ntt::QuotientForm;
 use crate::topic::Topic;
+use clock::Clock;
 use loaded::{Identity, Loaded};
+use residents::Residents;
 use unit::Stages;
 
 pub use dual::{DualRunError, dual_run};
 pub use plan::{PlanError, PlanTarget, ProofPlan, Streaming, SumChoice};
+pub use residents::ResidentCircuit;
 pub use self_test::{SelfTest, SelfTestError, self_test};
 pub use streamed::ChunkSummary;
 
 /// Memory that is left to the driver and to others when no limit is given.
 const VRAM_LEFT: u64 = 256 << 20;
+
+/// How much longer the sums of a circuit may take beside others than with all memory.
+const BESIDE_OTHERS: f64 = 1.1;
 
 /// How long a proof waits for memory that other proofs use: longer than any of them takes that is not
 /// stuck.
@@ -60,8 +69,9 @@ pub struct GpuBackend {
     host_memory: fn() -> Option<u64>,
     wait_limit: Duration,
     progress: Arc<dyn Progress + Send + Sync>,
-    /// The circuit and key of the last proof.
-    loaded: Mutex<Option<Arc<Loaded>>>,
+    residents: Residents,
+    /// From the first proof on.
+    clock: Mutex<Option<Arc<Clock>>>,
 }
 
 impl GpuBackend {
@@ -92,7 +102,8 @@ impl GpuBackend {
             host_memory: || None,
             wait_limit: WAIT_LIMIT,
             progress: Arc::new(()),
-            loaded: Mutex::default(),
+            residents: Residents::default(),
+            clock: Mutex::default(),
         }
     }
 
@@ -139,24 +150,58 @@ impl GpuBackend {
         &self.device
     }
 
-    /// The memory of the circuit and key that are loaded; `None` before the first proof.
+    /// The memory of the circuits and keys that are loaded; `None` while there is none.
     ///
     /// # Errors
     /// A driver that fails.
     pub fn memory(&self) -> Result<Option<MemoryUse>> {
         let free = self.device.free_bytes()?;
-        Ok(lock(&self.loaded).as_ref().map(|loaded| MemoryUse {
-            streamed: loaded.plan.streaming().is_some(),
-            proofs: loaded.plan.units(),
-            planned_bytes: loaded.plan.bytes(),
-            taken_bytes: loaded.free_before.saturating_sub(free),
+        let resident = self.residents.list();
+        Ok(resident.last().map(|last| MemoryUse {
+            streamed: last.streamed,
+            proofs: last.proofs,
+            planned_bytes: resident.iter().map(|circuit| circuit.planned_bytes).sum(),
+            taken_bytes: self.residents.free_before().saturating_sub(free),
+            free_bytes: free,
         }))
     }
 
-    /// What is planned for with the memory that is free now.
-    fn target(&self) -> Result<PlanTarget> {
-        let free = self.device.free_bytes()?.saturating_sub(VRAM_LEFT);
-        let limit = self.vram_limit.unwrap_or(u64::MAX);
+    /// The circuits that are on the device, in the order in which they were used last.
+    pub fn resident(&self) -> Vec<ResidentCircuit> {
+        self.residents.list()
+    }
+
+    /// Takes a circuit off the device, with whatever key; its memory is free once no proof uses it. How
+    /// many bytes that is: 0 if it was not there.
+    pub fn unload(&self, circuit: &[u8; 32]) -> u64 {
+        self.residents.remove_circuit(circuit)
+    }
+
+    /// The clock that [`PhaseTimes::spans`] are on: the host's instant 0.
+    ///
+    /// # Errors
+    /// A driver that fails.
+    pub fn epoch(&self) -> Result<Instant> {
+        Ok(self.clock()?.epoch())
+    }
+
+    fn clock(&self) -> Result<Arc<Clock>> {
+        let mut clock = lock(&self.clock);
+        if let Some(clock) = clock.as_ref() {
+            return Ok(Arc::clone(clock));
+        }
+        let new = Arc::new(Clock::new(&self.device)?);
+        Ok(Arc::clone(clock.insert(new)))
+    }
+
+    /// What may be planned for: the memory that is free now, and all that circuits have if `all_leave`.
+    fn target(&self, all_leave: bool) -> Result<PlanTarget> {
+        let resident = self.residents.list();
+        let taken: u64 = resident.iter().map(|circuit| circuit.planned_bytes).sum();
+        let (reclaimed, kept) = if all_leave { (taken, 0) } else { (0, taken) };
+        let free = self.device.free_bytes()?.saturating_add(reclaimed);
+        let free = free.saturating_sub(VRAM_LEFT);
+        let limit = self.vram_limit.unwrap_or(u64::MAX).saturating_sub(kept);
         Ok(PlanTarget {
             vram_bytes: free.min(limit),
             limited: limit <= free,
@@ -165,8 +210,7 @@ impl GpuBackend {
         })
     }
 
-    /// The circuit and key on the device: as they are, or newly put there. One at a time; what
-    /// was there before goes, once no proof uses it.
+    /// The circuit and key on the device: as they are, or newly put there. One at a time.
     fn load(
         &self,
         circuit: &CompiledCircuit,
@@ -176,23 +220,48 @@ impl GpuBackend {
             circuit: circuit.digest(),
             key: key.stamp(),
         };
-        let mut loaded = lock(&self.loaded);
-        if let Some(loaded) = loaded.as_ref().filter(|loaded| loaded.identity == identity) {
-            return Ok(Arc::clone(loaded));
+        if let Some(loaded) = self.residents.find(&identity) {
+            return Ok(loaded);
         }
-        *loaded = None;
-        let plan = ProofPlan::new("the circuit", circuit, self.target()?)?;
-        check_sections(&plan, key)?;
-        self.check_host_memory(&plan)?;
-        let new = Arc::new(Loaded::new(
-            &self.device,
-            plan,
-            identity,
-            key,
-            &*self.progress,
-        )?);
-        *loaded = Some(Arc::clone(&new));
-        Ok(new)
+        let _loading = self.residents.loading();
+        // Somebody else may have loaded it meanwhile.
+        if let Some(loaded) = self.residents.find(&identity) {
+            return Ok(loaded);
+        }
+        let plan = self.make_room(circuit, key)?;
+        self.load_as(identity, key, plan)
+    }
+
+    /// A plan, and the memory for it. Circuits that are there stay if the new one's key can stay beside
+    /// them and, by the model, [`BESIDE_OTHERS`] times the sums' time with all memory is enough;
+    /// otherwise they leave until it is so, who was used least lately first.
+    fn make_room(
+        &self,
+        circuit: &CompiledCircuit,
+        key: &ProvingKey,
+    ) -> std::result::Result<ProofPlan, BackendFailure> {
+        let form = QuotientForm::from(key.form());
+        let plan = |target| ProofPlan::of_form("the circuit", circuit, form, target);
+        let alone = plan(self.target(true)?)?;
+        // Before anybody has to leave.
+        check_sections(&alone, key)?;
+        self.check_host_memory(&alone)?;
+        loop {
+            let target = self.target(false)?;
+            if alone.bytes() <= target.vram_bytes {
+                return Ok(alone);
+            }
+            let last = self.residents.list().is_empty();
+            match plan(target) {
+                Ok(beside) if last || is_as_good(&beside, &alone) => {
+                    self.check_host_memory(&beside)?;
+                    return Ok(beside);
+                }
+                Err(error) if last => return Err(error.into()),
+                _ => {}
+            }
+            self.residents.remove_one(self.wait_limit)?;
+        }
     }
 
     /// Refuses to stream a key that the host has no memory for, before the system ends the process.
@@ -206,21 +275,15 @@ impl GpuBackend {
         }
     }
 
-    /// Loads a key by a plan of one's own.
-    #[cfg(test)]
+    /// Loads a key by a plan.
     fn load_as(
         &self,
-        circuit: &CompiledCircuit,
+        identity: Identity,
         key: &ProvingKey,
         plan: ProofPlan,
-    ) -> std::result::Result<(), BackendFailure> {
-        let identity = Identity {
-            circuit: circuit.digest(),
-            key: key.stamp(),
-        };
-        let new = Loaded::new(&self.device, plan, identity, key, &*self.progress)?;
-        *lock(&self.loaded) = Some(Arc::new(new));
-        Ok(())
+    ) -> std::result::Result<Arc<Loaded>, BackendFailure> {
+        let loaded = Loaded::new(&self.device, plan, identity, key, &*self.progress)?;
+        Ok(self.residents.insert(loaded.0, loaded.1))
     }
 
     /// Every stage of a proof, for comparisons.
@@ -240,15 +303,12 @@ impl GpuBackend {
         key: &ProvingKey,
         witness: &PackedWitness,
     ) -> std::result::Result<(GroupSums, PhaseTimes), BackendFailure> {
-        let mut loading = PhaseTimes::default();
-        let loaded = loading.measure("load key", || self.load(circuit, key))?;
-        self.progress.begin("prove", 1);
-        let (sums, times) = loaded.prove(witness, self.wait_limit)?;
-        self.progress.advance(1);
         let mut all = PhaseTimes::default();
-        for (phase, time) in loading.iter().chain(times.iter()) {
-            all.record(phase, time);
-        }
+        let loaded = all.measure("load key", || self.load(circuit, key))?;
+        self.progress.begin("prove", 1);
+        let (sums, times) = loaded.prove(witness, &*self.clock()?, self.wait_limit)?;
+        self.progress.advance(1);
+        all.append(times);
         Ok((sums, all))
     }
 }
@@ -295,18 +355,25 @@ fn check_sections(plan: &ProofPlan, key: &ProvingKey) -> std::result::Result<(),
     Ok(())
 }
 
-/// Device memory of a circuit and its key.
+/// Whether a key stays beside others, and its sums take hardly longer than with all memory.
+fn is_as_good(beside: &ProofPlan, alone: &ProofPlan) -> bool {
+    beside.streaming().is_none() && beside.model_ms() <= BESIDE_OTHERS * alone.model_ms()
+}
+
+/// Device memory of circuits and their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Whether the key is streamed.
+    /// Whether the key used last is streamed.
     pub streamed: bool,
-    /// Proofs that may be under way at a time.
+    /// Proofs of that circuit that may be under way at a time.
     pub proofs: usize,
-    /// What the plan says.
+    /// What the plans say.
     pub planned_bytes: u64,
     /// How much less the driver says is free than before. It counts in pages of 2 MiB, and
     /// includes the kernels' code and whatever other processes took meanwhile.
     pub taken_bytes: u64,
+    /// What the driver says is free.
+    pub free_bytes: u64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,14 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may unwrap")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use groth16::key::{KeyCounts, ProvingKey};
+use groth16::progress::Progress;
 use groth16::setup::{self, SetupRequest};
 use groth16::{Backend, BackendError, CpuBackend, GroupSums};
 use r1cs::{CompiledCircuit, PackedWitness};
 
 use super::dual::dual_run;
+use super::loaded::Identity;
 use super::sample::{sample, sample_with};
 use super::self_test::self_test;
 use super::{GpuBackend, PlanTarget, ProofPlan};
@@ -92,7 +95,11 @@ impl Case {
         let chunks = sections.map(|section| section.chunks);
         println!("{slot_bytes} bytes, {proofs} proofs: {chunks:?} chunks");
         let backend = GpuBackend::on(device.clone());
-        let loaded = backend.load_as(&self.circuit, &self.key, plan);
+        let identity = Identity {
+            circuit: self.circuit.digest(),
+            key: self.key.stamp(),
+        };
+        let loaded = backend.load_as(identity, &self.key, plan);
         loaded.map_err(BackendError::from).unwrap();
         backend
     }
@@ -287,6 +294,90 @@ fn proofs_of_several_threads_and_circuits_do_not_meet() {
                 scope.spawn(move || assert_eq!(case.sums(backend).unwrap(), *expected));
             }
         });
+    }
+}
+
+/// Counts the keys that are loaded.
+#[derive(Default)]
+struct Loads(AtomicUsize);
+
+impl Progress for Loads {
+    fn begin(&self, stage: &'static str, _: u64) {
+        if stage == "load key" {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+#[test]
+fn circuits_that_fit_alternate_and_others_leave() {
+    let cases = [Case::new(20, 2, 1), Case::new(31, 0, 2), Case::new(5, 9, 3)];
+    let expected = cases
+        .each_ref()
+        .map(|case| case.sums(&CpuBackend::new()).unwrap());
+    let digests = cases.each_ref().map(|case| case.circuit.digest());
+    let resident = |backend: &GpuBackend| -> Vec<[u8; 32]> {
+        let circuits = backend.resident();
+        assert!(circuits.iter().all(|circuit| !circuit.in_use));
+        circuits.iter().map(|circuit| circuit.circuit).collect()
+    };
+    for device in devices().into_iter().filter(|d| d.info().emulated) {
+        let loads = Arc::new(Loads::default());
+        let backend = GpuBackend::on(device.clone()).with_progress(loads.clone());
+        for i in [0, 1, 0, 1, 2, 0] {
+            assert_eq!(cases[i].sums(&backend).unwrap(), expected[i]);
+        }
+        assert_eq!(loads.0.load(Ordering::Relaxed), 3);
+        assert_eq!(resident(&backend), [digests[1], digests[2], digests[0]]);
+        let memory = backend.memory().unwrap().unwrap();
+        let planned: u64 = backend.resident().iter().map(|c| c.planned_bytes).sum();
+        assert_eq!(memory.planned_bytes, planned);
+        assert!(memory.taken_bytes <= planned, "{memory:?}");
+
+        assert!(backend.unload(&digests[1]) > 0);
+        assert_eq!(backend.unload(&digests[1]), 0);
+        assert_eq!(resident(&backend), [digests[2], digests[0]]);
+        assert_eq!(cases[1].sums(&backend).unwrap(), expected[1]);
+        assert_eq!(loads.0.load(Ordering::Relaxed), 4);
+
+        // No two fit into what the largest needs.
+        let least = cases.iter().map(Case::least).max().unwrap();
+        let backend = GpuBackend::on(device).with_vram_limit(least);
+        for i in [0, 1, 1, 2, 0] {
+            assert_eq!(cases[i].sums(&backend).unwrap(), expected[i]);
+            assert_eq!(resident(&backend), [digests[i]]);
+        }
+    }
+}
+
+#[test]
+fn the_devices_spans_are_on_one_clock() {
+    let case = Case::new(20, 2, 1);
+    for device in devices() {
+        let backend = GpuBackend::on(device);
+        let mut end = 0;
+        let before = backend.epoch().unwrap();
+        for _ in 0..3 {
+            let (_, times) = backend
+                .sums(&case.circuit, &case.key, &case.witness)
+                .unwrap();
+            let spans = times.spans();
+            let names: Vec<_> = spans.iter().map(|span| span.name).collect();
+            let phases = ["upload", "evaluate", "ntt", "h", "l", "a", "b_g1", "b_g2"];
+            assert_eq!(names, phases);
+            assert!(spans[0].start_ns >= end, "one proof after the other");
+            for pair in spans.windows(2) {
+                assert_eq!(pair[0].end_ns, pair[1].start_ns);
+            }
+            assert!(spans.iter().all(|span| span.start_ns <= span.end_ns));
+            end = spans[7].end_ns;
+            // A millisecond for what the epoch is off by.
+            let now = before.elapsed().as_nanos() as u64;
+            assert!(end <= now + 1_000_000, "{end} ns, now {now}");
+        }
+        assert!(end > 0);
     }
 }
 

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use blstrs::Scalar;
-use groth16::{GroupSums, PhaseTimes};
+use groth16::{GroupSums, PhaseSpan, PhaseTimes};
 use r1cs::PackedWitness;
 
+use super::clock::Clock;
 use super::fixed::Fixed;
 use super::front::{Front, Marks, Shared, Tail};
 use super::per_sum::Five;
@@ -60,9 +61,14 @@ impl Unit {
         sums: &Sums,
         shared: &Shared,
         witness: &PackedWitness,
+        clock: &Clock,
     ) -> Result<(GroupSums, PhaseTimes)> {
         let queued = self.queue(shared, witness);
-        let result = queued.and_then(|marks| self.collect(sums, &marks));
+        let result = queued.and_then(|marks| {
+            let (partial, mut times) = self.collect(&marks, clock)?;
+            let sums = times.measure("combine", || partial.combine(&sums.as_five()));
+            Ok((sums, times))
+        });
         self.settle(result)
     }
 
@@ -127,8 +133,8 @@ impl Unit {
         let mut marks = Marks::begin(&self.stream)?;
         let vectors = Vectors::fetch(&self.front, &self.stream, shared, &mut marks)?;
         self.sum(shared, vectors.on_device, &mut marks)?;
-        let (sums, _) = self.collect(sums, &marks)?;
-        Ok(vectors.with(sums))
+        let partial = self.partial_sums()?;
+        Ok(vectors.with(partial.combine(&sums.as_five())))
     }
 
     fn query<C: SumCurve>(
@@ -149,28 +155,42 @@ impl Unit {
         sum.run_bits(&self.stream, &selection)
     }
 
-    /// Waits for the sums, fetches them and adds up on the host what the device left apart.
-    fn collect(&self, plan: &Sums, marks: &Marks) -> Result<(GroupSums, PhaseTimes)> {
+    /// Waits for the sums and fetches them; their times.
+    fn collect(&self, marks: &Marks, clock: &Clock) -> Result<(Partials, PhaseTimes)> {
+        let partial = self.partial_sums()?;
+        let times = phase_times(marks, clock)?;
+        clock.follow(&self.stream)?;
+        Ok((partial, times))
+    }
+
+    /// Waits for the sums and fetches what the device left apart.
+    fn partial_sums(&self) -> Result<Partials> {
         let (stream, sums) = (&self.stream, &self.sums);
-        let partial = Partials {
+        Ok(Partials {
             h: sums.h.partial_sums(stream)?,
             l: sums.l.partial_sums(stream)?,
             a: sums.a.partial_sums(stream)?,
             b_g1: sums.b_g1.partial_sums(stream)?,
             b_g2: sums.b_g2.partial_sums(stream)?,
-        };
-        let mut times = phase_times(marks)?;
-        let sums = times.measure("combine", || partial.combine(&plan.as_five()));
-        Ok((sums, times))
+        })
     }
 }
 
 /// What the events between the phases say; all have been reached. A phase that several proofs of a pass
 /// went through has the time of all of them.
-pub fn phase_times(marks: &Marks) -> Result<PhaseTimes> {
+pub fn phase_times(marks: &Marks, clock: &Clock) -> Result<PhaseTimes> {
     let mut all: Vec<(&'static str, Duration)> = Vec::new();
+    let mut times = PhaseTimes::default();
     let mut last = &marks.start;
+    let mut last_ns = clock.ns(last)?;
     for (phase, event) in &marks.ends {
+        let end_ns = clock.ns(event)?.max(last_ns);
+        times.record_span(PhaseSpan {
+            name: phase,
+            start_ns: last_ns,
+            end_ns,
+        });
+        last_ns = end_ns;
         let ms = event.elapsed_ms(last)?;
         let time = Duration::from_secs_f64(f64::from(ms.max(0.0)) / 1e3);
         match all.iter_mut().find(|(name, _)| name == phase) {
@@ -179,7 +199,6 @@ pub fn phase_times(marks: &Marks) -> Result<PhaseTimes> {
         }
         last = event;
     }
-    let mut times = PhaseTimes::default();
     for (phase, time) in all {
         times.record(phase, time);
     }

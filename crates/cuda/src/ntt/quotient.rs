@@ -4,6 +4,7 @@
 //! Q = (A·B) mod (x^n + 1) equals C − 2H, and C has the values a_i·b_i.
 
 use blstrs::Scalar;
+use groth16::key::KeyForm;
 use groth16::ntt::EvaluationSet::{Coset, Subgroup};
 
 use crate::device::{Arena, Device, DeviceSlice, Kernel, Ledger, Params, Phase, Slot, Stream};
@@ -29,6 +30,15 @@ pub enum QuotientForm {
     /// The values Q_i = A(g·ω^i)·B(g·ω^i), i = 0, 1, … n−1 in this, the natural order, for the
     /// points e_i of a prepared key. Four transforms, no further vector.
     Prepared,
+}
+
+impl From<KeyForm> for QuotientForm {
+    fn from(form: KeyForm) -> Self {
+        match form {
+            KeyForm::Published => QuotientForm::Monomial,
+            _ => QuotientForm::Prepared,
+        }
+    }
 }
 
 /// The quotient of one size, before there is a device.

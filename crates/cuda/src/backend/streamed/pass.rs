@@ -6,6 +6,7 @@ use groth16::{GroupSums, PhaseTimes};
 use r1cs::PackedWitness;
 
 use super::super::BackendFailure;
+use super::super::clock::Clock;
 use super::super::fixed::Fixed;
 use super::super::front::{Front, Marks, Shared, Tail};
 use super::super::per_sum::Five;
@@ -213,8 +214,9 @@ impl Pass {
         sums: &StreamedSums,
         shared: &Shared,
         proofs: &[&Held],
+        clock: &Clock,
     ) -> Result<Vec<(GroupSums, PhaseTimes)>> {
-        let result = self.prove(sums, shared, proofs);
+        let result = self.prove(sums, shared, proofs, clock);
         self.settle(result)
     }
 
@@ -238,6 +240,7 @@ impl Pass {
         sums: &StreamedSums,
         shared: &Shared,
         proofs: &[&Held],
+        clock: &Clock,
     ) -> Result<Vec<(GroupSums, PhaseTimes)>> {
         let mut marks = Marks::begin(&self.stream)?;
         for proof in proofs {
@@ -249,7 +252,8 @@ impl Pass {
             .iter()
             .map(|proof| proof.download(&self.stream))
             .collect::<Result<_>>()?;
-        let times = phase_times(&marks)?;
+        let times = phase_times(&marks, clock)?;
+        clock.follow(&self.stream)?;
         let combine = |partial: &Partials| {
             let mut times = times.clone();
             let sums = times.measure("combine", || partial.combine(&sums.as_five()));
