@@ -2,9 +2,9 @@
 
 use blstrs::Scalar;
 use ff::PrimeField;
-use groth16::key::ProvingKey;
-use groth16::ntt::Domain;
-use groth16::{Backend, BackendError, CpuBackend, quotient};
+use groth16::key::{KeyForm, ProvingKey};
+use groth16::ntt::{Domain, bit_reverse};
+use groth16::{Backend, BackendError, CpuBackend, coset_product, quotient};
 use r1cs::{CompiledCircuit, Matrix, PackedWitness};
 
 use super::GpuBackend;
@@ -29,7 +29,8 @@ pub enum DualRunError {
     },
 }
 
-/// Computes A·w, B·w, the quotient and the five sums on both, and compares them.
+/// Computes A·w, B·w, the quotient (of a prepared key its values on the coset) and the five sums on both,
+/// and compares them.
 ///
 /// # Errors
 /// [`DualRunError::Differs`] names the first stage that differs; a device or key that fails.
@@ -46,8 +47,12 @@ pub fn dual_run(
     same("A·w", &found.a, &a)?;
     same("B·w", &found.b, &b)?;
     let domain = Domain::new(circuit.shape().domain())?;
-    let coefficients: Vec<[u32; 8]> = quotient(&domain, a, b).iter().map(canonical).collect();
-    same("quotient", &found.quotient, &coefficients)?;
+    let scalars = match key.form() {
+        KeyForm::Published => quotient(&domain, a, b),
+        KeyForm::Prepared => natural_order(&coset_product(&domain, a, b)),
+    };
+    let scalars: Vec<[u32; 8]> = scalars.iter().map(canonical).collect();
+    same("quotient", &found.quotient, &scalars)?;
     let (expected, _) = CpuBackend::new().sums(circuit, key, witness)?;
     let found = found.sums;
     for (stage, same) in [
@@ -76,6 +81,12 @@ fn evaluate(
     circuit.evaluate(Matrix::B, witness, &mut b[..rows])?;
     a[rows..rows + witness.inputs().len()].copy_from_slice(witness.inputs());
     Ok((a, b))
+}
+
+fn natural_order(values: &[Scalar]) -> Vec<Scalar> {
+    let mut natural = vec![Scalar::default(); values.len()];
+    bit_reverse(values, &mut natural);
+    natural
 }
 
 fn canonical(value: &Scalar) -> [u32; 8] {

@@ -1,6 +1,6 @@
 //! A key's points on the device.
 
-use groth16::key::{KeyError, ProvingKey, Section};
+use groth16::key::{KeyError, KeyForm, PointEncoding, ProvingKey, Section};
 use groth16::points::Points;
 use groth16::progress::Progress;
 
@@ -11,7 +11,7 @@ use crate::device::{
     Arena, Device, DeviceSlice, Ledger, Lifetime, PinnedBuffer, Stream, copy_parallel,
 };
 use crate::msm::SumCurve;
-use crate::points::{DecodePlan, DevicePoint};
+use crate::points::{DecodePlan, DevicePoint, PointOrder};
 
 /// Bytes of the file that are on their way at a time, while those before are decoded.
 const PIECE_BYTES: usize = 32 << 20;
@@ -33,8 +33,17 @@ pub fn decoding_bytes<P: DevicePoint>(points: usize) -> u64 {
     plan_decoding::<P>(points).0.peak_bytes()
 }
 
-/// Copies all sections of `key` to the device, decodes them there to their places, and makes the
-/// copies of them that the plan wants. `work` gives memory that nobody else uses meanwhile.
+/// The order in which the points of h go to the device, where the values on the coset come out of the
+/// transform in natural order: a prepared key has the points in bit-reversed order.
+pub fn h_order(key: &ProvingKey) -> PointOrder {
+    match key.form() {
+        KeyForm::Published => PointOrder::Natural,
+        KeyForm::Prepared => PointOrder::BitReversed,
+    }
+}
+
+/// Copies all sections of `key` to the device, decodes or checks them there on the way to their places,
+/// and makes the copies of them that the plan wants. `work` gives memory that nobody else uses meanwhile.
 pub fn load(
     sums: &Sums,
     device: &Device,
@@ -53,11 +62,14 @@ pub fn load(
         pieces: [device.pinned(PIECE_BYTES)?, device.pinned(PIECE_BYTES)?],
         progress,
     };
-    loader.section(&sums.h, key.h())?;
-    loader.section(&sums.l, key.l())?;
-    loader.section(&sums.a, key.a())?;
-    loader.section(&sums.b_g1, key.b_g1())?;
-    loader.section(&sums.b_g2, key.b_g2())?;
+    let natural = PointOrder::Natural;
+    // An input that occurs in no row of C has no point in a prepared key's l.
+    let infinity_in_l = key.form() == KeyForm::Prepared;
+    loader.section(&sums.h, key.h(), (h_order(key), false))?;
+    loader.section(&sums.l, key.l(), (natural, infinity_in_l))?;
+    loader.section(&sums.a, key.a(), (natural, false))?;
+    loader.section(&sums.b_g1, key.b_g1(), (natural, false))?;
+    loader.section(&sums.b_g2, key.b_g2(), (natural, false))?;
     Ok(loader.stream.synchronize()?)
 }
 
@@ -76,20 +88,23 @@ impl<W: Fn(&Ledger) -> Arena> Loader<'_, W> {
         &mut self,
         plan: &SumPlan<C>,
         section: &Section<C::Affine>,
+        form: (PointOrder, bool),
     ) -> Result<(), BackendFailure>
     where
         C::Affine: DevicePoint,
     {
         let place = plan.bases(self.resident).slice(0..section.len());
-        self.decode(place, section)?;
+        self.decode(place, section, form)?;
         plan.make_copies(self.device, self.resident, &self.work, &self.stream)?;
         Ok(())
     }
 
+    /// `form`: the points' order on the device, and whether some may be the point at infinity.
     fn decode<P: DevicePoint>(
         &mut self,
         place: DeviceSlice<P>,
         section: &Section<P>,
+        (order, allow_infinity): (PointOrder, bool),
     ) -> Result<(), BackendFailure> {
         if section.is_empty() {
             return Ok(());
@@ -105,8 +120,16 @@ impl<W: Fn(&Ledger) -> Arena> Loader<'_, W> {
             copy_parallel(&mut self.pieces[0].bytes_mut()?[..bytes.len()], bytes);
             let encoded = decoder.encoded().slice(0..bytes.len());
             self.stream.upload_pinned(encoded, &self.pieces[0], 0)?;
-            let out = place.slice(start..end);
-            decoder.decode(&self.stream, encoded, out, start as u64)?;
+            let first = start as u64;
+            match section.encoding() {
+                PointEncoding::Published => {
+                    decoder.decode(&self.stream, encoded, place.slice(start..end), first)?;
+                }
+                PointEncoding::Montgomery => {
+                    let place = (place, order);
+                    decoder.check(&self.stream, encoded, place, first, allow_infinity)?;
+                }
+            }
             self.progress.advance((end - start) as u64);
         }
         match decoder.fault(&self.stream)? {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use groth16::key::{KeyCounts, ProvingKey};
+use groth16::key::{KeyCounts, KeyForm, ProvingKey};
 use groth16::progress::Progress;
-use groth16::setup::{self, SetupRequest};
+use groth16::setup::{self, CpuFixedBase, EphemeralRequest};
 use groth16::{Backend, BackendError, CpuBackend, GroupSums};
 use r1cs::{CompiledCircuit, PackedWitness};
 
@@ -24,27 +24,27 @@ struct Case {
     circuit: CompiledCircuit,
     witness: PackedWitness,
     key: ProvingKey,
-    _folder: tempfile::TempDir,
 }
 
 impl Case {
     fn new(steps: usize, bits: usize, seed: u64) -> Self {
+        Self::of_form(steps, bits, seed, KeyForm::Published)
+    }
+
+    fn of_form(steps: usize, bits: usize, seed: u64, form: KeyForm) -> Self {
         let (circuit, witness) = sample(steps, bits, seed).unwrap();
         circuit.check(&witness).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let request = SetupRequest {
+        let request = EphemeralRequest {
             circuit: "sample",
-            stem: "sample",
-            folder: folder.path(),
             seed,
-            cache: None,
+            form,
         };
-        let files = setup::generate(&circuit, &request, &()).unwrap();
+        let multiplier = CpuFixedBase::new(&KeyCounts::of(&circuit));
+        let made = setup::generate_ephemeral(&circuit, &request, &multiplier, &()).unwrap();
         Case {
-            key: ProvingKey::open(&files.params, &KeyCounts::of(&circuit)).unwrap(),
+            key: made.key,
             circuit,
             witness,
-            _folder: folder,
         }
     }
 
@@ -85,7 +85,7 @@ impl Case {
             multiprocessors: device.info().multiprocessors,
             callers: proofs,
         };
-        let form = QuotientForm::Monomial;
+        let form = QuotientForm::from(self.key.form());
         let plan = ProofPlan::streamed_as("the circuit", &self.circuit, form, target, |search| {
             search.run_with(slot_bytes, proofs)
         });
@@ -144,6 +144,31 @@ fn every_stage_is_the_cpus_also_between_proofs() {
         for _ in 0..2 {
             dual_run(&backend, &case.circuit, &case.key, &case.witness).unwrap();
             assert_eq!(case.sums(&backend).unwrap(), expected);
+        }
+    }
+}
+
+/// The sums of l and h are shared out differently; what a proof holds of them is the same.
+#[test]
+fn prepared_keys_give_the_same_proofs() {
+    for (steps, bits) in [(1, 0), (40, 0), (7, 12)] {
+        let [published, prepared] =
+            [KeyForm::Published, KeyForm::Prepared].map(|form| Case::of_form(steps, bits, 9, form));
+        let expected = published.sums(&CpuBackend::new()).unwrap();
+        for device in devices() {
+            let resident = GpuBackend::on(device.clone());
+            let streamed = prepared.streaming(&device, 12_288, 1);
+            for backend in [&resident, &streamed] {
+                dual_run(backend, &prepared.circuit, &prepared.key, &prepared.witness).unwrap();
+                let found = prepared.sums(backend).unwrap();
+                assert_eq!(found.l + found.h, expected.l + expected.h);
+                assert_ne!(found.h, expected.h);
+                let others = |sums: &GroupSums| (sums.a, sums.b_g1, sums.b_g2);
+                assert_eq!(others(&found), others(&expected));
+            }
+            // A key of each form, side by side.
+            assert_eq!(published.sums(&resident).unwrap(), expected);
+            assert_eq!(resident.resident().len(), 2);
         }
     }
 }

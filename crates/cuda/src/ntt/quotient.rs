@@ -36,7 +36,7 @@ impl From<KeyForm> for QuotientForm {
     fn from(form: KeyForm) -> Self {
         match form {
             KeyForm::Published => QuotientForm::Monomial,
-            _ => QuotientForm::Prepared,
+            KeyForm::Prepared => QuotientForm::Prepared,
         }
     }
 }

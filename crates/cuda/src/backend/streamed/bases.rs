@@ -10,7 +10,7 @@ use super::super::query_bits::QueryBits;
 use super::plan::StreamedSum;
 use crate::device::{Device, PinnedBuffer, elements_mut};
 use crate::msm::SumCurve;
-use crate::points::DevicePoint;
+use crate::points::{DevicePoint, PointOrder};
 
 /// Points that a thread decodes at a time.
 const PIECE_POINTS: usize = 4096;
@@ -35,7 +35,7 @@ impl HostBases {
         device: &Device,
         sum: &StreamedSum<C>,
         bits: Option<&QueryBits>,
-        section: &Section<C::Affine>,
+        (section, order): (&Section<C::Affine>, PointOrder),
         progress: &dyn Progress,
     ) -> Result<Self, BackendFailure>
     where
@@ -50,6 +50,7 @@ impl HostBases {
         let full = elements_mut(bases.full.bytes_mut()?, sum.size.terms);
         let selected = elements_mut(bases.bits.bytes_mut()?, sum.size.selected);
         match bits {
+            None if order == PointOrder::BitReversed => read_reversed(section, full, progress)?,
             None => read(section, 0, full, progress)?,
             Some(bits) => split(section, bits, full, selected, progress)?,
         }
@@ -66,6 +67,26 @@ fn read<P: DevicePoint>(
     let pieces = out.par_chunks_mut(PIECE_POINTS).enumerate();
     pieces.try_for_each(|(i, piece)| {
         section.read(start + i * PIECE_POINTS, piece)?;
+        progress.advance(piece.len() as u64);
+        Ok(())
+    })
+}
+
+/// Reads all points of a section whose length is a power of two, each to the place of its number with the
+/// bits reversed.
+fn read_reversed<P: DevicePoint>(
+    section: &Section<P>,
+    out: &mut [P],
+    progress: &dyn Progress,
+) -> Result<(), KeyError> {
+    let unused_bits = u64::BITS - section.len().ilog2();
+    let reversed = |place: u64| place.reverse_bits().checked_shr(unused_bits).unwrap_or(0);
+    let index = |place: usize| reversed(place as u64) as u32;
+    let pieces = out.par_chunks_mut(PIECE_POINTS).enumerate();
+    pieces.try_for_each_init(Vec::new, |indices, (i, piece)| {
+        indices.clear();
+        indices.extend((i * PIECE_POINTS..).take(piece.len()).map(index));
+        section.gather(indices, piece)?;
         progress.advance(piece.len() as u64);
         Ok(())
     })

@@ -9,6 +9,7 @@ use super::super::BackendFailure;
 use super::super::clock::Clock;
 use super::super::fixed::Fixed;
 use super::super::front::{Front, Marks, Shared, Tail};
+use super::super::key::h_order;
 use super::super::per_sum::Five;
 use super::super::query_bits::QueryBits;
 use super::super::sum::{PartialSums, Partials};
@@ -19,6 +20,7 @@ use crate::device::{Arena, Device, DeviceSlice, Event, PinnedBuffer, Pod, Stream
 use crate::error::Result;
 use crate::evaluate::{BitmapSlots, DeviceBitmap};
 use crate::msm::{BitSelection, BitSum, FullSum, FullSumTerms, G1, G2, Mask, SumCurve};
+use crate::points::PointOrder;
 
 /// What one proof keeps during a pass.
 pub struct Held {
@@ -175,13 +177,14 @@ impl Pass {
         let points = sums.sizes().into_iter().map(|(_, size)| size.points as u64);
         progress.begin("load key", points.sum());
         let [l, a, b] = [&fixed.l_query, &fixed.a_query, &fixed.b_query].map(|tail| &tail.bits);
-        let h = HostBases::load(device, &sums.h, None, key.h(), progress)?;
+        let natural = PointOrder::Natural;
+        let (b_g1, b_g2) = ((key.b_g1(), natural), (key.b_g2(), natural));
         let bases = Five {
-            h,
-            l: HostBases::load(device, &sums.l, Some(l), key.l(), progress)?,
-            a: HostBases::load(device, &sums.a, Some(a), key.a(), progress)?,
-            b_g1: HostBases::load(device, &sums.b_g1, Some(b), key.b_g1(), progress)?,
-            b_g2: HostBases::load(device, &sums.b_g2, Some(b), key.b_g2(), progress)?,
+            h: HostBases::load(device, &sums.h, None, (key.h(), h_order(key)), progress)?,
+            l: HostBases::load(device, &sums.l, Some(l), (key.l(), natural), progress)?,
+            a: HostBases::load(device, &sums.a, Some(a), (key.a(), natural), progress)?,
+            b_g1: HostBases::load(device, &sums.b_g1, Some(b), b_g1, progress)?,
+            b_g2: HostBases::load(device, &sums.b_g2, Some(b), b_g2, progress)?,
         };
         let stream = device.stream()?;
         let mask =
