@@ -1,5 +1,7 @@
 //! The command line: every command, argument and option, and nothing else.
 
+mod params;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -7,6 +9,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::client::args::ClientCommand;
 use crate::size::Size;
+
+pub use params::{GenerateArgs, MakerArgs, ParamsCommand};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 the proof does not verify; 2 usage; 3 bad input;
@@ -414,39 +418,6 @@ fn parse_worker_device(text: &str) -> Result<WorkerDevice, String> {
         Some(("gpu", which)) if !which.is_empty() => Ok(WorkerDevice::Gpu(Some(which.to_owned()))),
         _ => Err("expected cpu, gpu, gpu:0 or gpu:GPU-…".into()),
     }
-}
-
-/// `cuzk params …`.
-#[derive(Debug, Subcommand)]
-pub enum ParamsCommand {
-    /// What parameter files there are, and where they are looked for
-    List {
-        /// Folder to look in, the only one (default: see docs/cli.md)
-        #[arg(long, value_name = "DIR")]
-        params: Option<PathBuf>,
-    },
-    /// Read parameter files through, and check digest, layout and points
-    Check {
-        /// Circuit names (default: every one of which a file is found)
-        names: Vec<String>,
-        /// Folder of the files, the only one searched
-        #[arg(long, value_name = "DIR")]
-        params: Option<PathBuf>,
-    },
-    /// Make keys for tests: anyone could forge a proof for them
-    Generate {
-        /// Circuit name, such as porep-2k
-        name: String,
-        /// Say that these are test keys (there are no others to be made here)
-        #[arg(long, required = true)]
-        test: bool,
-        /// Seed: the same one gives the same files
-        #[arg(long, value_name = "N", default_value_t = 0)]
-        seed: u64,
-        /// Folder to write to (default: test-keys in the cache folder)
-        #[arg(long, value_name = "DIR")]
-        params: Option<PathBuf>,
-    },
 }
 
 /// Arguments of `cuzk demo`.

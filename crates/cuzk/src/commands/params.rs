@@ -13,11 +13,6 @@ pub fn run(context: &Context, command: &ParamsCommand) -> Result<(), Failure> {
     match command {
         ParamsCommand::List { params } => list::run(context, params.as_deref()),
         ParamsCommand::Check { names, params } => check::run(context, names, params.as_deref()),
-        ParamsCommand::Generate {
-            name,
-            test: _,
-            seed,
-            params,
-        } => generate::run(context, name, *seed, params.as_deref()),
+        ParamsCommand::Generate(args) => generate::run(context, args),
     }
 }

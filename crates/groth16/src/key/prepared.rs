@@ -1,4 +1,4 @@
-//! The file of a prepared key (`cuzk-<circuit>-<digest>.key`).
+//! The file of a prepared key (`cuzk-<circuit>-<digest of the verifying key>.key`).
 //!
 //! A header of 4 096 bytes, then the verifying key as in a `.vk` file and the vectors h, l, a, b
 //! (G1), b (G2) in [`PointEncoding::Montgomery`], each from a multiple of 4 096 bytes on, with
@@ -15,7 +15,7 @@
 //! | 72 | 40 | points of ic, h, l, a, b |
 //! | 112 | 48 | offsets of the verifying key, h, l, a, b (G1), b (G2) |
 //! | 160 | 8 | length of the file |
-//! | 168 | 16 | digest of the digests of the content's pieces of 4 MiB, from the header's end on |
+//! | 168 | 16 | the content's digest: see [`content_digest`] |
 //! | 184 | 16 | digest of the 184 bytes before |
 //! | 200 | | zeros |
 //!
@@ -25,12 +25,14 @@ use std::path::Path;
 
 use blstrs::{G1Affine, G2Affine};
 use r1cs::CompiledCircuit;
+use rayon::prelude::*;
 
 use super::counts::KeyCounts;
 use super::digest::KeyDigest;
 use super::encoding::KeyPoint;
 use super::map::MappedFile;
 use super::{KeyError, PointEncoding};
+use crate::progress::Progress;
 
 /// Bytes of the header, and what sections' offsets are multiples of.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -47,6 +49,9 @@ const CONTENT: u32 = 2;
 const SOURCE: u32 = 4;
 /// Bytes that the header's checksum covers.
 const CHECKED: usize = 184;
+
+/// Bytes that the content's digest takes in one piece.
+const PIECE: usize = 4 << 20;
 
 /// Where everything stands in a prepared key's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,11 +221,43 @@ fn prepared_counts(counts: &KeyCounts) -> [u64; 5] {
     ]
 }
 
+/// Name of the file of a circuit's prepared key, which belongs to the verifying key of this
+/// digest: that tells apart the official key and every test key, however they were made.
+pub fn prepared_name(circuit: &str, vk: KeyDigest) -> String {
+    format!("cuzk-{circuit}-{vk}.key")
+}
+
 pub(crate) fn unusable(path: &Path, reason: String) -> KeyError {
     KeyError::Prepared {
         path: path.to_path_buf(),
         reason,
     }
+}
+
+/// Digest of a prepared key's content: that of the digests of its pieces of 4 MiB from the
+/// end of the header on, one after another, so that all threads can take it.
+///
+/// # Errors
+/// [`KeyError::Changed`] when the file changes meanwhile.
+pub(crate) fn content_digest(
+    file: &MappedFile,
+    progress: &dyn Progress,
+) -> Result<KeyDigest, KeyError> {
+    let bytes = file.len().saturating_sub(HEADER_BYTES);
+    progress.begin("digest", bytes as u64);
+    let pieces: Vec<[u8; 16]> = (0..bytes.div_ceil(PIECE))
+        .into_par_iter()
+        .map(|index| {
+            let start = index * PIECE;
+            let count = PIECE.min(bytes - start);
+            let digest = KeyDigest::of_bytes(file.slice(HEADER_BYTES + start, count)?);
+            progress.advance(count as u64);
+            Ok(*digest.as_bytes())
+        })
+        .collect::<Result<_, KeyError>>()?;
+    // A piece may have changed while it was hashed.
+    file.slice(0, 0)?;
+    Ok(KeyDigest::of_bytes(pieces.as_flattened()))
 }
 
 /// The rest of the header.

@@ -23,7 +23,7 @@ pub struct SideFile {
     pub circuit_digest: String,
     /// The seed: every secret of the set-up follows from it.
     pub seed: u64,
-    /// Digest of the `.params` file.
+    /// Digest of the `.params` file; empty for a key that was made in prepared form alone.
     pub params_digest: String,
     /// Digest of the `.vk` file.
     pub vk_digest: String,

@@ -127,6 +127,9 @@ impl KeyStore {
 
     /// Finds, opens and checks the circuit's proving key.
     ///
+    /// A prepared key is taken before the parameter file, if there is one beside it, in another
+    /// of the folders or in the cache folder; the parameter file need not be there then.
+    ///
     /// The first time a file is seen it is hashed (about a second per gigabyte), and if it is
     /// a test key every point of it is checked; the cache folder remembers the outcome. A
     /// `.vk` file beside it must hold the same verifying key.
@@ -138,8 +141,20 @@ impl KeyStore {
         spec: &KeySpec,
         progress: &dyn Progress,
     ) -> Result<Trusted<ProvingKey>, KeyError> {
-        let path = self.locate_params(spec)?;
+        let path = match self.locate_params(spec) {
+            Ok(path) => path,
+            Err(missing @ KeyError::Missing(_)) => {
+                return match self.locate_prepared_alone(spec)? {
+                    Some(found) => self.prepared_key(spec, found, progress),
+                    None => Err(missing),
+                };
+            }
+            Err(error) => return Err(error),
+        };
         let side = self.side_file(spec, &path)?;
+        if let Some(found) = self.locate_prepared(spec, &path, side.as_ref())? {
+            return self.prepared_key(spec, found, progress);
+        }
         let key = ProvingKey::open(&path, &spec.counts)?;
         check_pair(&key)?;
 
@@ -191,7 +206,11 @@ impl KeyStore {
 
     /// The side file beside `path`. A key that has one is refused at once, before gigabytes
     /// are read, unless test keys are allowed.
-    fn side_file(&self, spec: &KeySpec, path: &Path) -> Result<Option<SideFile>, KeyError> {
+    pub(super) fn side_file(
+        &self,
+        spec: &KeySpec,
+        path: &Path,
+    ) -> Result<Option<SideFile>, KeyError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let side = SideFile::read(folder, &spec.stem)?;
         if side.is_some() && !self.allow_test_keys {

@@ -3,13 +3,17 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use tempfile::TempPath;
 
-use crate::key::{KeyDigest, KeyError};
+use crate::key::{
+    KeyCounts, KeyDigest, KeyError, MappedFile, PREPARED, PreparedHeader, content_digest,
+};
+use crate::progress::Progress;
 
 /// A file in the making: hashed while it is written, named at the end.
 ///
@@ -82,6 +86,38 @@ impl Draft {
             target: self.target,
             file: self.file,
             named: self.named,
+        })
+    }
+
+    /// Puts the content's digest into the header of a prepared key, makes it durable, and gives
+    /// it the name `target`, which it will have.
+    ///
+    /// # Errors
+    /// As [`Self::finish`], and [`KeyError::Exists`] if there is something of that name.
+    pub fn finish_prepared(
+        mut self,
+        target: &Path,
+        header: PreparedHeader,
+        counts: &KeyCounts,
+        progress: &dyn Progress,
+    ) -> Result<Finished, KeyError> {
+        refuse_existing(target)?;
+        self.target = target.to_path_buf();
+        let reader = self
+            .file
+            .try_clone()
+            .map_err(KeyError::io("read", target))?;
+        let content = content_digest(&MappedFile::of(reader, target, PREPARED)?, progress)?;
+        let header = PreparedHeader {
+            content: Some(content),
+            ..header
+        };
+        self.file
+            .write_all_at(&header.to_bytes(counts), 0)
+            .map_err(|error| self.cause(error))?;
+        Ok(Finished {
+            digest: content,
+            ..self.finish()?
         })
     }
 
@@ -165,7 +201,7 @@ const MODE: Mode = Mode::from_raw_mode(0o644);
 fn unnamed_file(folder: &Path) -> io::Result<File> {
     // Naming it later goes through /proc.
     std::fs::metadata("/proc/self/fd")?;
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = rustix::fs::open(folder, flags, MODE)?;
     Ok(File::from(file))
 }

@@ -14,6 +14,7 @@ mod ephemeral;
 mod evaluation;
 mod fixed_base;
 mod multiplier;
+mod prepared;
 #[cfg(test)]
 mod prepared_tests;
 mod queries;
@@ -37,6 +38,7 @@ use write::Writer;
 
 pub use ephemeral::{EphemeralKey, EphemeralRequest, generate_ephemeral};
 pub use multiplier::{CpuFixedBase, FixedBaseMultiplier};
+pub use prepared::generate_prepared;
 pub use trapdoor::Trapdoor;
 pub(crate) use trapdoor::domain_generator;
 
@@ -133,25 +135,30 @@ impl Paths {
         for path in [&self.params, &self.vk, &self.side_file] {
             refuse_existing(path)?;
         }
-        let entries = match std::fs::read_dir(request.folder) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            other => other.map_err(KeyError::io("read", request.folder))?,
-        };
-        for entry in entries {
-            let path = entry.map_err(KeyError::io("read", request.folder))?.path();
-            let is_key = path
-                .extension()
-                .is_some_and(|extension| extension == "params" || extension == "vk");
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            if is_key && !request.folder.join(SideFile::name(&stem)).exists() {
-                return Err(KeyError::MixedFolder {
-                    folder: request.folder.to_path_buf(),
-                    other: path,
-                });
-            }
-        }
-        Ok(())
+        refuse_mixed_folder(request.folder)
     }
+}
+
+/// Refuses a folder that holds keys without side files.
+fn refuse_mixed_folder(folder: &Path) -> Result<(), KeyError> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(KeyError::io("read", folder))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(KeyError::io("read", folder))?.path();
+        let is_key = path
+            .extension()
+            .is_some_and(|extension| extension == "params" || extension == "vk");
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        if is_key && !folder.join(SideFile::name(&stem)).exists() {
+            return Err(KeyError::MixedFolder {
+                folder: folder.to_path_buf(),
+                other: path,
+            });
+        }
+    }
+    Ok(())
 }
 
 fn write_key(

@@ -7,11 +7,17 @@ use group::{Curve, Group};
 use r1cs::{Builder, CompiledCircuit, Matrix, PackedWitness, Variable};
 
 use super::tests::Plain;
-use super::{CpuFixedBase, EphemeralRequest, generate_ephemeral};
+use super::{
+    CpuFixedBase, EphemeralRequest, SetupRequest, TestKey, generate, generate_ephemeral,
+    generate_prepared,
+};
 use crate::cpu::tests::random_sample;
-use crate::key::{KeyCounts, KeyError, KeyForm, PointEncoding, ProvingKey, Section};
+use crate::key::{
+    KeyCounts, KeyError, KeyForm, KeySpec, KeyStore, KeyTrust, PointEncoding, ProvingKey, Section,
+};
 use crate::ntt::{Domain, bit_reverse};
 use crate::points::Points;
+use crate::progress::Progress;
 use crate::{BackendError, Blinding, CpuBackend, Error, PreparedVerifyingKey, Proof, prove};
 
 pub(crate) fn key(circuit: &CompiledCircuit, form: KeyForm) -> ProvingKey {
@@ -170,4 +176,180 @@ fn a_prepared_key_serves_its_circuit_alone() {
         result.unwrap_err(),
         Error::Backend(BackendError::Key(KeyError::Prepared { .. }))
     ));
+}
+
+/// A folder with a test key in both forms, each in a folder of its own.
+struct Scene {
+    dir: tempfile::TempDir,
+    circuit: CompiledCircuit,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Scene {
+            dir: tempfile::tempdir().unwrap(),
+            circuit: Plain::chain(20).compile(),
+        }
+    }
+
+    fn request<'a>(&self, folder: &'a std::path::Path, seed: u64) -> SetupRequest<'a> {
+        SetupRequest {
+            circuit: "chain",
+            stem: "v28-chain",
+            folder,
+            seed,
+            cache: None,
+        }
+    }
+
+    fn prepared(&self, seed: u64) -> Result<TestKey, KeyError> {
+        let folder = self.dir.path().join("prepared");
+        let multiplier = CpuFixedBase::new(&KeyCounts::of(&self.circuit));
+        generate_prepared(
+            &self.circuit,
+            &self.request(&folder, seed),
+            &multiplier,
+            &(),
+        )
+    }
+
+    fn published(&self, seed: u64) -> TestKey {
+        let folder = self.dir.path().join("published");
+        generate(&self.circuit, &self.request(&folder, seed), &()).unwrap()
+    }
+
+    fn spec(&self) -> KeySpec {
+        KeySpec {
+            circuit: "chain".to_owned(),
+            stem: "v28-chain".to_owned(),
+            sector: "2KiB".to_owned(),
+            counts: KeyCounts::of(&self.circuit),
+            production: None,
+        }
+    }
+
+    fn store(&self) -> KeyStore {
+        KeyStore {
+            folders: ["published", "prepared"]
+                .map(|f| self.dir.path().join(f))
+                .into(),
+            cache: None,
+            allow_test_keys: true,
+        }
+    }
+
+    fn open(&self) -> Result<(ProvingKey, KeyTrust), KeyError> {
+        let found = self.store().proving_key(&self.spec(), &())?;
+        Ok((found.key, found.trust))
+    }
+}
+
+#[test]
+fn a_key_made_in_prepared_form_alone_is_a_test_key() {
+    let scene = Scene::new();
+    let made = scene.prepared(3).unwrap();
+    let folder = scene.dir.path().join("prepared");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
+    let (key, trust) = scene.open().unwrap();
+    assert_eq!(key.form(), KeyForm::Prepared);
+    assert_eq!(key.prepared().unwrap().content, Some(made.params_digest));
+    assert!(matches!(trust, KeyTrust::Test { seed: 3, digest } if digest == made.params_digest));
+    let verifying = scene.store().verifying_key(&scene.spec()).unwrap();
+    assert_eq!(&verifying.key, key.vk());
+    let mut store = scene.store();
+    store.allow_test_keys = false;
+    let error = store.proving_key(&scene.spec(), &()).unwrap_err();
+    assert!(
+        matches!(error, KeyError::TestKeyNotAllowed { .. }),
+        "{error}"
+    );
+    // The same content as in memory.
+    let request = EphemeralRequest {
+        circuit: "chain",
+        seed: 3,
+        form: KeyForm::Prepared,
+    };
+    let multiplier = CpuFixedBase::new(&KeyCounts::of(&scene.circuit));
+    let ephemeral = generate_ephemeral(&scene.circuit, &request, &multiplier, &()).unwrap();
+    let bytes = std::fs::read(&made.params).unwrap();
+    let content = ephemeral
+        .key
+        .file()
+        .slice(4096, bytes.len() - 4096)
+        .unwrap();
+    assert!(content == &bytes[4096..]);
+    // Nothing is overwritten.
+    assert!(matches!(scene.prepared(3), Err(KeyError::Exists { .. })));
+}
+
+#[test]
+fn a_prepared_key_goes_before_the_parameter_file_that_it_belongs_to() {
+    let scene = Scene::new();
+    scene.published(3);
+    assert_eq!(scene.open().unwrap().0.form(), KeyForm::Published);
+    let prepared = scene.prepared(3).unwrap();
+    assert_eq!(scene.open().unwrap().0.form(), KeyForm::Prepared);
+    std::fs::remove_file(prepared.params).unwrap();
+    assert_eq!(scene.open().unwrap().0.form(), KeyForm::Published);
+    // Another seed's is another key's.
+    std::fs::remove_dir_all(scene.dir.path().join("prepared")).unwrap();
+    scene.prepared(4).unwrap();
+    let (key, trust) = scene.open().unwrap();
+    assert_eq!(key.form(), KeyForm::Published);
+    assert!(matches!(trust, KeyTrust::Test { seed: 3, .. }));
+}
+
+#[test]
+fn a_prepared_key_is_checked_once_and_never_passed_over() {
+    #[derive(Default)]
+    struct Stages(std::sync::Mutex<Vec<&'static str>>);
+    impl Progress for Stages {
+        fn begin(&self, stage: &'static str, _total: u64) {
+            self.0.lock().unwrap().push(stage);
+        }
+        fn advance(&self, _amount: u64) {}
+    }
+    let scene = Scene::new();
+    scene.published(3);
+    let made = scene.prepared(3).unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    let mut store = scene.store();
+    store.cache = Some(cache.path().to_owned());
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    let file = std::fs::File::options()
+        .write(true)
+        .open(&made.params)
+        .unwrap();
+    file.set_modified(old).unwrap();
+    for expected in [&["digest", "points"][..], &[]] {
+        let stages = Stages::default();
+        store.proving_key(&scene.spec(), &stages).unwrap();
+        assert_eq!(*stages.0.lock().unwrap(), expected);
+    }
+    let sound = std::fs::read(&made.params).unwrap();
+    for (index, words) in [
+        (sound.len() - 1, "its content does not have the digest"),
+        (sound.len() / 2, "its content does not have the digest"),
+        (100, "header is damaged"),
+    ] {
+        let mut spoiled = sound.clone();
+        spoiled[index] ^= 1;
+        std::fs::write(&made.params, spoiled).unwrap();
+        let error = store
+            .proving_key(&scene.spec(), &())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    // A key under another's name.
+    std::fs::write(&made.params, &sound).unwrap();
+    store.proving_key(&scene.spec(), &()).unwrap();
+    let elsewhere = Scene::new();
+    let other = elsewhere.prepared(4).unwrap();
+    std::fs::copy(other.params, &made.params).unwrap();
+    let error = store
+        .proving_key(&scene.spec(), &())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("is not the one in its name"), "{error}");
 }

@@ -3,12 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cuda::GpuFixedBase;
 use filecoin::CircuitId;
-use groth16::setup::{self, SetupRequest, TestKey};
+use groth16::key::{KeyCounts, KeyForm};
+use groth16::setup::{self, CpuFixedBase, FixedBaseMultiplier, SetupRequest, TestKey};
 use r1cs::CompiledCircuit;
 use serde::Serialize;
 
 use crate::Context;
+use crate::cli::{Device, GenerateArgs, MakerArgs};
 use crate::commands::circuit;
 use crate::failure::{Exit, Failure};
 use crate::phases::{Phases, PhasesDocument};
@@ -19,19 +22,38 @@ use crate::table;
 const NOTICE: &str = "test key: anyone could forge this";
 
 /// Runs the command.
-pub fn run(context: &Context, name: &str, seed: u64, folder: Option<&Path>) -> Result<(), Failure> {
-    let id = circuit::parse(name)?;
-    let folder = folder.map_or_else(|| context.config.test_keys(), Path::to_owned);
+pub fn run(context: &Context, args: &GenerateArgs) -> Result<(), Failure> {
+    let id = circuit::parse(&args.name)?;
+    let folder = args
+        .params
+        .clone()
+        .unwrap_or_else(|| context.config.test_keys());
     refuse_production(context, &folder)?;
     let mut phases = Phases::start();
     let circuit = phases.run("load circuit", || id.compiled())?;
+    let (multiplier, device) = multiplier(&args.maker, &KeyCounts::of(&circuit))?;
+    let request = Request {
+        id,
+        seed: args.seed,
+        form: args.form.into(),
+        folder: &folder,
+    };
     let key = phases.run("generate", || {
-        generate(context, id, &circuit, seed, &folder)
+        make(context, &circuit, &request, &*multiplier)
     })?;
-    report(context, id, seed, &key, &phases)
+    report(context, &request, device, &key, &phases)
 }
 
-/// Makes the files in `folder`; nothing is overwritten, and nothing is left if it fails.
+/// What is made, and where.
+struct Request<'a> {
+    id: CircuitId,
+    seed: u64,
+    form: KeyForm,
+    folder: &'a Path,
+}
+
+/// Makes the files of a key as published in `folder`, on the CPU; nothing is overwritten, and
+/// nothing is left if it fails.
 ///
 /// # Errors
 /// Existing files, a full disk, a folder with other keys.
@@ -42,15 +64,52 @@ pub fn generate(
     seed: u64,
     folder: &Path,
 ) -> Result<TestKey, Failure> {
-    let request = SetupRequest {
+    let request = Request {
+        id,
+        seed,
+        form: KeyForm::Published,
+        folder,
+    };
+    let multiplier = CpuFixedBase::new(&KeyCounts::of(circuit));
+    make(context, circuit, &request, &multiplier)
+}
+
+fn make(
+    context: &Context,
+    circuit: &CompiledCircuit,
+    request: &Request<'_>,
+    multiplier: &dyn FixedBaseMultiplier,
+) -> Result<TestKey, Failure> {
+    let id = request.id;
+    let files = SetupRequest {
         circuit: id.name(),
         stem: &id.params_stem(),
-        folder,
-        seed,
+        folder: request.folder,
+        seed: request.seed,
         cache: Some(context.config.cache()),
     };
     let meter = Meter::new(&context.progress, &format!("{id} test key"));
-    Ok(setup::generate(circuit, &request, &meter)?)
+    Ok(match request.form {
+        KeyForm::Published => setup::generate_on(circuit, &files, multiplier, &meter)?,
+        KeyForm::Prepared => setup::generate_prepared(circuit, &files, multiplier, &meter)?,
+    })
+}
+
+/// What multiplies the generators for a key of these counts, and its name.
+///
+/// # Errors
+/// A GPU that was asked for and cannot be used.
+pub fn multiplier(
+    maker: &MakerArgs,
+    counts: &KeyCounts,
+) -> Result<(Box<dyn FixedBaseMultiplier>, &'static str), Failure> {
+    let cpu = || (Box::new(CpuFixedBase::new(counts)) as Box<_>, "cpu");
+    let gpu = |device| (Box::new(GpuFixedBase::on(device)) as Box<_>, "gpu");
+    Ok(match maker.device {
+        Device::Cpu => cpu(),
+        Device::Gpu => gpu(cuda::Device::open(maker.gpu)?),
+        Device::Auto => cuda::Device::open(maker.gpu).map_or_else(|_| cpu(), gpu),
+    })
 }
 
 /// Test keys must never be found where production keys are looked for.
@@ -77,15 +136,21 @@ fn refuse_production(context: &Context, folder: &Path) -> Result<(), Failure> {
 
 fn report(
     context: &Context,
-    id: CircuitId,
-    seed: u64,
+    request: &Request<'_>,
+    device: &'static str,
     key: &TestKey,
     phases: &Phases,
 ) -> Result<(), Failure> {
+    let form = match request.form {
+        KeyForm::Published => "published",
+        KeyForm::Prepared => "prepared",
+    };
     let document = Document {
         schema: "cuzk.params-generate/1",
-        circuit: id.name(),
-        seed,
+        circuit: request.id.name(),
+        seed: request.seed,
+        form,
+        device,
         notice: NOTICE,
         params: FileDocument {
             path: key.params.clone(),
@@ -113,7 +178,9 @@ fn report(
         ),
         ("vk", key.vk.display().to_string()),
         ("side file", key.side_file.display().to_string()),
-        ("seed", seed.to_string()),
+        ("seed", request.seed.to_string()),
+        ("form", form.to_owned()),
+        ("made by", device.to_owned()),
         ("notice", NOTICE.to_owned()),
     ]);
     context
@@ -126,6 +193,8 @@ struct Document<'a> {
     schema: &'static str,
     circuit: &'a str,
     seed: u64,
+    form: &'static str,
+    device: &'static str,
     notice: &'static str,
     params: FileDocument,
     vk: FileDocument,
