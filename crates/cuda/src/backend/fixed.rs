@@ -4,7 +4,7 @@
 use blstrs::Scalar;
 use r1cs::CompiledCircuit;
 
-use super::plan::PlanError;
+use super::plan::{PINNED_PER_DRIVER_BYTE, PlanError};
 use super::query_bits::QueryBits;
 use super::search::{PIECES_MAX, Sizes};
 use super::sum::SumSize;
@@ -130,6 +130,11 @@ impl Fixed {
             a_query,
             b_query,
         })
+    }
+
+    /// What the driver takes on the device for the host's memory that each proof's witness is staged in.
+    pub fn staging_driver_bytes(&self) -> u64 {
+        self.witness.staged_bytes().div_ceil(PINNED_PER_DRIVER_BYTE)
     }
 
     pub fn sizes(&self, circuit: &CompiledCircuit) -> Sizes {

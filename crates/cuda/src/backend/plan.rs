@@ -153,6 +153,7 @@ impl ProofPlan {
         let search = Search {
             resident: &ledgers.resident,
             unit: &ledgers.work,
+            unit_driver_bytes: fixed.staging_driver_bytes(),
             sizes: &sizes,
             target,
         };
@@ -276,7 +277,7 @@ impl ProofPlan {
             Way::Resident { .. } => 0,
             Way::Streamed(sums) => sums.driver_bytes(),
         };
-        DRIVER_BYTES + streamed
+        DRIVER_BYTES + self.units as u64 * self.fixed.staging_driver_bytes() + streamed
     }
 
     /// The form of the key.

@@ -129,6 +129,8 @@ pub struct Search<'a> {
     /// The buffers that are there whatever is chosen.
     pub resident: &'a Ledger,
     pub unit: &'a Ledger,
+    /// What the driver takes for each unit.
+    pub unit_driver_bytes: u64,
     pub sizes: &'a Sizes,
     pub target: PlanTarget,
 }
@@ -211,7 +213,8 @@ impl Search<'_> {
     fn bytes(&self, units: usize, ways: (&Ways, usize)) -> u64 {
         let [mut resident, mut unit] = [self.resident.clone(), self.unit.clone()];
         let sums = Sums::new(self.sizes, ways, self.target, &mut resident, &mut unit);
-        resident.peak_bytes() + units as u64 * unit.peak_bytes().max(sums.load_bytes())
+        let unit_bytes = unit.peak_bytes().max(sums.load_bytes()) + self.unit_driver_bytes;
+        resident.peak_bytes() + units as u64 * unit_bytes
     }
 
     /// Spends memory that is left on copies of bases: always on the step that saves most time for a

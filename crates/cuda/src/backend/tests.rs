@@ -14,6 +14,7 @@ use r1cs::{CompiledCircuit, PackedWitness};
 
 use super::dual::dual_run;
 use super::loaded::Identity;
+use super::plan::DRIVER_BYTES;
 use super::sample::{sample, sample_with};
 use super::self_test::self_test;
 use super::{GpuBackend, PlanTarget, ProofPlan};
@@ -202,6 +203,34 @@ fn the_least_memory_that_is_named_is_enough() {
             "{source}"
         );
     }
+}
+
+/// Measured: 8 bytes of the device for each page of 4 KiB that witnesses are staged in.
+#[test]
+fn plans_count_the_page_tables_of_staged_witnesses() {
+    let case = Case::new(700, 0, 1);
+    let witness = &case.witness;
+    let values = witness.inputs().len() + witness.dense().len();
+    let staged = (32 * values + 8 * witness.bits().len()) as u64;
+    assert!(staged > 4096);
+    let form = QuotientForm::Monomial;
+    let target = PlanTarget {
+        vram_bytes: 1 << 32,
+        limited: true,
+        multiprocessors: 2,
+        callers: 1,
+    };
+    let resident = case.plan(1 << 32).unwrap();
+    assert_eq!(resident.units(), 2);
+    let tables = resident.driver_bytes() - DRIVER_BYTES;
+    assert_eq!(tables, 2 * staged.div_ceil(512));
+    let streamed = ProofPlan::streamed_as("the circuit", &case.circuit, form, target, |search| {
+        search.run()
+    });
+    let streamed = streamed.unwrap().unwrap();
+    let passes = streamed.streaming().unwrap().pass_bytes.div_ceil(512);
+    let tables = streamed.driver_bytes() - DRIVER_BYTES - passes;
+    assert_eq!(tables, streamed.units() as u64 * staged.div_ceil(512));
 }
 
 #[test]

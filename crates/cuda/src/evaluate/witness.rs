@@ -43,6 +43,11 @@ impl WitnessPlan {
         }
     }
 
+    /// Bytes of host memory that a witness is fetched from.
+    pub fn staged_bytes(&self) -> u64 {
+        (self.bits.len() * size_of::<u64>() + self.values.len() * size_of::<Scalar>()) as u64
+    }
+
     /// Loads the kernel and the circuit's bitmap.
     ///
     /// # Errors

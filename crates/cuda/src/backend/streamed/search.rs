@@ -213,7 +213,7 @@ impl StreamSearch<'_> {
             &mut ledgers,
         );
         let bytes = ledgers.resident.peak_bytes()
-            + held_bytes(&ledgers, proofs)
+            + held_bytes(&ledgers, self.fixed, proofs)
             + ledgers.work.peak_bytes()
             + sums.driver_bytes();
         (bytes, ledgers)
@@ -234,7 +234,8 @@ impl StreamSearch<'_> {
     }
 }
 
-fn held_bytes(ledgers: &Ledgers, proofs: usize) -> u64 {
-    let held = ledgers.held.as_ref();
-    held.map_or(0, |held| proofs as u64 * held.peak_bytes())
+/// Bytes of what `proofs` proofs keep, and of what the driver takes for their staged witnesses.
+fn held_bytes(ledgers: &Ledgers, fixed: &Fixed, proofs: usize) -> u64 {
+    let held = ledgers.held.as_ref().map_or(0, Ledger::peak_bytes);
+    proofs as u64 * (held + fixed.staging_driver_bytes())
 }
