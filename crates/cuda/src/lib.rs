@@ -14,6 +14,7 @@ mod error;
 pub mod evaluate;
 mod fatbin;
 mod fixed_base;
+mod group_ntt;
 #[cfg(feature = "cuda")]
 mod images;
 pub mod measure;
@@ -35,6 +36,7 @@ pub use device::{
 pub use error::{CudaError, DriverVersion, Result};
 pub use fatbin::Target;
 pub use fixed_base::GpuFixedBase;
+pub use group_ntt::GpuGroupTransform;
 pub use topic::Topic;
 
 /// The targets that every kernel of this build has code for; none in a build without `cuda`.

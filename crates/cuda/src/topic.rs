@@ -42,6 +42,8 @@ topics! {
     Points = "points",
     /// Multiples of the generators.
     FixedBase = "fixed_base",
+    /// Transforms of points.
+    GroupNtt = "group_ntt",
 }
 
 #[cfg(test)]

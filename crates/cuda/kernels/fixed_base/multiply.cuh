@@ -6,8 +6,7 @@
 // the addition that it feeds.
 #pragma once
 
-#include "curve/xyzz.cuh"
-#include "msm/fold.cuh"
+#include "curve/normalise.cuh"
 #include "msm/signed.cuh"
 
 namespace cuzk {
@@ -74,39 +73,9 @@ __device__ __forceinline__ Xyzz<F> multiple_of_base(const FixedBaseParams<F> &p,
 // writes and reads three field elements, writes and reads a point, and writes it again.
 template <class F>
 __device__ __forceinline__ void multiply_base(const FixedBaseParams<F> &p) {
-    const u32 threads = gridDim.x * blockDim.x;
-    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread >= p.len) return;
-    const u32 all_rows = (p.len - 1) / threads + 1;
-    const u32 rows = (p.len - 1 - thread) / threads + 1;
-    auto kept = [&](u32 what, u32 row) {
-        return p.kept + u64(what * all_rows + row) * PARTS<F> * threads + thread;
-    };
-
-    F product = F::one();
-#pragma unroll 1
-    for (u32 row = 0; row < rows; row++) {
-        const u64 i = u64(row) * threads + thread;
-        Xyzz<F> sum = multiple_of_base(p, p.scalars[i]);
-        // Infinity is (0, 0, 0, 1) here: an inversion turns it into (0, 0).
-        if (sum.is_infinity()) sum.zzz = F::one();
-        p.points[i] = {sum.x, sum.y};
-        store_parts(kept(0, row), threads, sum.zz);
-        store_parts(kept(1, row), threads, sum.zzz);
-        store_parts(kept(2, row), threads, product);
-        product *= sum.zzz;
-    }
-    F inverted = inverse_call(product);
-#pragma unroll 1
-    for (u32 row = rows; row-- > 0;) {
-        const u64 i = u64(row) * threads + thread;
-        const F over_zzz = inverted * load_parts<F>(kept(2, row), threads);
-        inverted *= load_parts<F>(kept(1, row), threads);
-        // 1 / ZZ = (ZZ / ZZZ)^2.
-        const F over_zz = (load_parts<F>(kept(0, row), threads) * over_zzz).squared();
-        const Affine<F> point = p.points[i];
-        p.points[i] = {point.x * over_zz, point.y * over_zzz};
-    }
+    normalise<F>(
+        Rows(p.len), p.kept, [&](u32 i) { return multiple_of_base(p, p.scalars[i]); },
+        [&](u32 i) { return p.points + i; });
 }
 
 }  // namespace cuzk

@@ -30,6 +30,7 @@ mod quotient;
 mod transform;
 
 pub use factor::Factor;
+pub(crate) use factor::{inverse_of_size, powers, root_of_order};
 pub use measure::measure;
 pub use quotient::{Quotient, QuotientForm, QuotientPlan};
 pub use transform::{Direction, LOG_SIZE_MAX, Ntt, NttPlan, Scale, Transform};
