@@ -220,6 +220,9 @@ pub enum BenchCommand {
     /// Compute every stage of a request's proofs on the CPU and on a GPU, and
     /// compare them
     Compare(BenchCompareArgs),
+    /// Prove made-up requests from their bytes to verified proofs, several units
+    /// at a time, and say what each stage, the GPU and the CPU did
+    E2e(BenchE2eArgs),
     /// Time the GPU's kernels by themselves, beside the most that its multipliers and its memory can do
     Kernels(BenchKernelsArgs),
     /// The measuring process of `witness`
@@ -244,6 +247,43 @@ pub struct BenchProveArgs {
     /// Proofs after the first one that are made at a time, by as many threads
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub at_a_time: u32,
+    /// What proves.
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// The keys.
+    #[command(flatten)]
+    pub keys: KeyArgs,
+}
+
+/// Arguments of `cuzk bench e2e`.
+#[derive(Debug, Args)]
+pub struct BenchE2eArgs {
+    /// Circuit, such as porep-32g
+    pub name: String,
+    /// Everything random about the requests follows from it
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub seed: u64,
+    /// Requests (of a PoRep: sectors)
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub count: u32,
+    /// Only the first N partitions of each request
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub partitions: Option<u32>,
+    /// A second circuit, whose requests alternate with those of the first
+    #[arg(long, value_name = "NAME")]
+    pub alternate: Option<String>,
+    /// Requests that are proven one after the other, each alone, after the others
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub alone: u32,
+    /// Make the keys now, from --seed, and keep them in memory: test keys that end with the process
+    #[arg(long)]
+    pub ephemeral: bool,
+    /// Write all spans here, for ui.perfetto.dev or chrome://tracing
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Write the JSON document here too, whatever goes to stdout
+    #[arg(long = "json-out", value_name = "FILE")]
+    pub json_out: Option<PathBuf>,
     /// What proves.
     #[command(flatten)]
     pub device: DeviceArgs,

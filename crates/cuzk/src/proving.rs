@@ -1,255 +1,311 @@
-//! From a request that passed its check to verified proofs, partition by partition.
+//! Units of requests to verified proofs, by the pipeline that workers use too.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use filecoin::{Request, WitnessGenerator};
-use groth16::key::ProvingKey;
-use groth16::{Backend, Blinding, DeviceKind, PhaseTimes, PreparedVerifyingKey, Proof};
-use r1cs::{CompiledCircuit, Fr, PackedWitness};
+use cuda::GpuBackend;
+use filecoin::Request;
+use groth16::{Backend, DeviceKind, GroupSums, Proof};
+use pipeline::{CircuitKey, Lane, Limits, Pipeline, Pools, Spans, Statement, Work};
+use r1cs::{CompiledCircuit, PackedWitness};
 
 use crate::failure::{Exit, Failure};
 use crate::memory;
-use crate::phases::Phases;
 use crate::progress::Progress;
 use crate::table;
 
-/// Everything that the partitions of one request share.
-pub struct Prover<'a> {
-    /// The request, checked.
-    pub request: &'a Request,
-    /// Public inputs of each partition, derived from the request's public values.
-    pub inputs: &'a [Vec<Fr>],
-    /// Makes the witnesses.
-    pub generator: &'a dyn WitnessGenerator,
-    /// The request's circuit.
-    pub circuit: &'a CompiledCircuit,
-    /// Its key.
-    pub key: &'a ProvingKey,
-    /// Computes the sums.
-    pub backend: &'a dyn Backend,
-    /// Where progress shows.
-    pub progress: &'a Progress,
-}
-
 /// The most proofs that are under way on a GPU: with a streamed key they share a pass.
-const GPU_PROOFS_MAX: usize = 4;
+pub const GPU_PROOFS_MAX: usize = 4;
+/// Host memory of the units under way on a GPU: more serves nothing, for two Window PoSts of 32 GiB on
+/// the device and one ahead are 23 GB.
+const GPU_UNIT_BYTES: u64 = 24 << 30;
+/// Threads that are left to launching, combining and verifying while witnesses are made.
+const THREADS_LEFT: usize = 2;
 
-/// A witness, and how long it took if it was made here.
-type Made = (PackedWitness, Option<Duration>);
-
-/// A partition's proof, with the times of its phases.
-type Proven = Result<(Proof, PhaseTimes, Option<Duration>), Failure>;
-
-/// What the threads of one request share.
-struct Work<'a> {
-    prover: &'a Prover<'a>,
-    pvk: PreparedVerifyingKey,
-    /// The partition whose turn is next.
-    next: AtomicUsize,
-    /// Whether a failure has ended the work.
-    stopped: AtomicBool,
-    /// Witnesses of the first partitions.
-    made: Mutex<Vec<Option<PackedWitness>>>,
-    /// As many as proofs may be under way.
-    permits: Permits,
+/// A request whose units are proven; decoded, or bytes that the first of them decodes.
+pub struct Source {
+    key: Arc<CircuitKey>,
+    bytes: Vec<u8>,
+    statement: Mutex<Option<Arc<Statement>>>,
 }
 
-impl Prover<'_> {
-    /// Proves all partitions and hands each proof, verified, to `each`, in order. `made` are the
-    /// witnesses of the first partitions; the others are made here, the next one while proofs are under
-    /// way.
+impl Source {
+    /// A decoded request.
+    pub fn decoded(key: Arc<CircuitKey>, statement: Arc<Statement>) -> Self {
+        Self {
+            key,
+            bytes: Vec::new(),
+            statement: Mutex::new(Some(statement)),
+        }
+    }
+
+    /// A request in the form in which the daemon stores it.
+    pub fn stored(key: Arc<CircuitKey>, bytes: Vec<u8>) -> Self {
+        Self {
+            key,
+            bytes,
+            statement: Mutex::default(),
+        }
+    }
+
+    fn statement(&self, spans: &mut Spans) -> Result<Arc<Statement>, Failure> {
+        // Units that come meanwhile wait for the one that decodes.
+        let mut known = lock(&self.statement);
+        if let Some(statement) = &*known {
+            return Ok(Arc::clone(statement));
+        }
+        let decode = || Statement::new(Request::from_payload(&self.bytes)?);
+        let statement = Arc::new(spans.run("decode", Lane::Witness, decode)?);
+        *known = Some(Arc::clone(&statement));
+        Ok(statement)
+    }
+}
+
+/// One partition of a request.
+pub struct Unit {
+    source: Arc<Source>,
+    index: usize,
+    /// Its witness, if it is there.
+    made: Mutex<Option<PackedWitness>>,
+}
+
+impl Unit {
+    /// Partition `index` of `source`; `made` is its witness, if it is there.
+    pub fn new(source: &Arc<Source>, index: usize, made: Option<PackedWitness>) -> Self {
+        Self {
+            source: Arc::clone(source),
+            index,
+            made: Mutex::new(made),
+        }
+    }
+}
+
+/// A proof that has been verified.
+pub struct Proven {
+    /// Which unit, in the order in which they were ordered.
+    pub number: usize,
+    /// Its proof.
+    pub proof: Proof,
+    /// What was done for it, and when.
+    pub spans: Spans,
+}
+
+/// What proves.
+pub struct Prover {
+    /// Computes the sums.
+    pub backend: Arc<dyn Backend>,
+    /// The same, if it is a GPU.
+    pub gpu: Option<Arc<GpuBackend>>,
+    /// Where progress shows.
+    pub progress: Progress,
+}
+
+impl Prover {
+    /// Gives `work` a running pipeline, for so many units of this circuit. When it returns, what is on
+    /// the device ends and everything else is dropped.
     ///
     /// # Errors
-    /// The first failure of a witness, a proof or `each`; proofs after it may be under way, none is
-    /// begun.
-    pub fn prove(
+    /// `work`'s, and `THREADS`.
+    pub fn run<T>(
         &self,
-        made: Vec<PackedWitness>,
-        phases: &mut Phases,
-        mut each: impl FnMut(usize, &Proof) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let count = self.inputs.len();
-        let plan = self.threads(made.len());
-        let work = Work {
-            prover: self,
-            pvk: PreparedVerifyingKey::from(self.key.vk()),
-            next: AtomicUsize::new(0),
-            stopped: AtomicBool::new(false),
-            made: Mutex::new(made.into_iter().map(Some).collect()),
-            permits: Permits::new(plan.proofs),
+        circuit: &CompiledCircuit,
+        units: usize,
+        work: impl FnOnce(&Session<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let kind = self.backend.device().kind;
+        let (limits, pools) = limits(kind, units, circuit)?;
+        let (sender, ended) = channel();
+        let stages = Stages {
+            backend: Arc::clone(&self.backend),
+            progress: self.progress.clone(),
+            kind,
+            ended: sender,
         };
-        // One partition has no line of its own: its phases show.
-        let stage = (count > 1).then(|| self.progress.stage(label(0, count), count as u64));
-        let mut take = |k: usize, (proof, times, witness): (Proof, PhaseTimes, _)| {
-            if let Some(time) = witness {
-                phases.add("witness", time);
-            }
-            for (phase, time) in times.iter() {
-                phases.add(&format!("prove: {phase}"), time);
-            }
-            if let Some(stage) = &stage {
-                stage.advance(1);
-                stage.rename(label((k + 1).min(count - 1), count));
-            }
-            each(k, &proof)
+        let pipeline = Pipeline::new(stages, limits, pools);
+        let session = Session {
+            pipeline: &pipeline,
+            gpu: self.gpu.as_deref(),
+            ended,
+            ordered: Mutex::default(),
         };
         thread::scope(|scope| {
-            let (send, done) = mpsc::channel();
-            for _ in 0..plan.threads {
-                let (work, send) = (&work, send.clone());
-                scope.spawn(move || work.run(&send));
+            let _stops = Stops(&pipeline);
+            for role in pipeline.roles() {
+                let pipeline = &pipeline;
+                let thread = thread::Builder::new().name(role.name().to_owned());
+                thread
+                    .spawn_scoped(scope, move || pipeline.attend(role))
+                    .map_err(|error| no_threads().because(&error))?;
             }
-            drop(send);
-            let result = in_order(count, &done, &mut take);
-            work.stopped.store(true, Ordering::Relaxed);
-            result
+            work(&session)
         })
     }
 
-    /// How many proofs may be under way, and how many threads make them. One thread more makes the next
-    /// witness, if there is memory for it.
-    fn threads(&self, made: usize) -> Threads {
-        let kind = self.backend.device().kind;
-        let count = self.inputs.len();
-        let most = match kind {
-            DeviceKind::Gpu => count.clamp(1, GPU_PROOFS_MAX),
-            _ => 1,
-        };
-        let needed = worker::unit_bytes(self.circuit, kind).max(1);
-        let room = memory::available().map_or(1, |free| free / needed);
-        let room = usize::try_from(room).unwrap_or(usize::MAX).max(1);
-        let proofs = most.min(room);
-        let ahead = usize::from(room > proofs && made < count);
-        Threads {
-            proofs,
-            threads: (proofs + ahead).min(count),
-        }
-    }
-
-    /// The witness of partition `k`, which the check has gone through before.
-    fn witness(&self, k: usize) -> Result<Made, Failure> {
-        let start = Instant::now();
-        let _line = self.progress.stage("making the witness", 0);
-        let witness = self.generator.witness(self.request, k, self.circuit)?;
-        Ok((witness, Some(start.elapsed())))
-    }
-
-    /// The prover verifies against the witness's own inputs; that these are the statement's, which the
-    /// verifier will check, is checked here.
-    fn verify_inputs(&self, k: usize, witness: &PackedWitness) -> Result<(), Failure> {
-        if witness.inputs().get(1..) == Some(&self.inputs[k][..]) {
-            return Ok(());
-        }
-        Err(Failure::new(
-            Exit::Internal,
-            "WITNESS_INPUTS",
-            format!("the witness of partition {k} is for other public inputs than the request's"),
-            "this is a defect: please report it with the command line and the request",
-        ))
-    }
-}
-
-/// How a request is shared out.
-struct Threads {
-    proofs: usize,
-    threads: usize,
-}
-
-impl Work<'_> {
-    /// Takes partition after partition until none is left or one has failed.
-    fn run(&self, done: &mpsc::Sender<(usize, Proven)>) {
-        while !self.stopped.load(Ordering::Relaxed) {
-            let k = self.next.fetch_add(1, Ordering::Relaxed);
-            if k >= self.prover.inputs.len() {
-                break;
+    /// Proves units and hands each proof to `each`, in order.
+    ///
+    /// # Errors
+    /// The first failure of a unit or of `each`; units after it may be under way, none is begun.
+    pub fn prove(
+        &self,
+        circuit: &CompiledCircuit,
+        units: Vec<Unit>,
+        mut each: impl FnMut(Proven) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let count = units.len();
+        self.run(circuit, count, |session| {
+            units.into_iter().for_each(|unit| session.order(unit));
+            let mut early = BTreeMap::new();
+            for number in 0..count {
+                let proven = loop {
+                    if let Some(proven) = early.remove(&number) {
+                        break proven;
+                    }
+                    let proven = session.next()?;
+                    early.insert(proven.number, proven);
+                };
+                each(proven)?;
             }
-            let proven = self.prove(k);
-            if proven.is_err() {
-                self.stopped.store(true, Ordering::Relaxed);
-            }
-            // Nobody listens any more after a failure.
-            let _ = done.send((k, proven));
-        }
-    }
-
-    fn prove(&self, k: usize) -> Proven {
-        let prover = self.prover;
-        let made = lock(&self.made).get_mut(k).and_then(Option::take);
-        let (witness, time) = match made {
-            Some(witness) => (witness, None),
-            None => prover.witness(k)?,
-        };
-        prover.verify_inputs(k, &witness)?;
-        let _permit = self.permits.take();
-        let (proof, times) = groth16::prove(
-            prover.backend,
-            prover.circuit,
-            prover.key,
-            &self.pvk,
-            &witness,
-            Blinding::random()?,
-        )?;
-        Ok((proof, times, time))
+            Ok(())
+        })
     }
 }
 
-/// Hands on results in the order of their numbers, up to the first failure.
-fn in_order<T>(
-    count: usize,
-    done: &mpsc::Receiver<(usize, Result<T, Failure>)>,
-    mut take: impl FnMut(usize, T) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut early = BTreeMap::new();
-    for next in 0..count {
-        let result = loop {
-            if let Some(result) = early.remove(&next) {
-                break result;
-            }
-            let (k, result) = done.recv().map_err(|_| stopped())?;
-            early.insert(k, result);
-        };
-        take(next, result?)?;
-    }
-    Ok(())
-}
+/// Ends a pipeline's threads, also when starting them or their user fails.
+struct Stops<'a>(&'a Pipeline<Stages>);
 
-/// Rights to prove, as many as proofs may be under way.
-struct Permits {
-    free: Mutex<usize>,
-    returned: Condvar,
-}
-
-/// One of them, until it is dropped.
-struct Permit<'a>(&'a Permits);
-
-impl Permits {
-    fn new(count: usize) -> Self {
-        Permits {
-            free: Mutex::new(count),
-            returned: Condvar::new(),
-        }
-    }
-
-    /// Waits for one; who has one ends or fails in the time that the device is given.
-    fn take(&self) -> Permit<'_> {
-        let free = lock(&self.free);
-        let mut free = self
-            .returned
-            .wait_while(free, |free| *free == 0)
-            .unwrap_or_else(PoisonError::into_inner);
-        *free -= 1;
-        Permit(self)
-    }
-}
-
-impl Drop for Permit<'_> {
+impl Drop for Stops<'_> {
     fn drop(&mut self) {
-        *lock(&self.0.free) += 1;
-        self.0.returned.notify_one();
+        self.0.stop();
+    }
+}
+
+/// A running pipeline.
+pub struct Session<'a> {
+    pipeline: &'a Pipeline<Stages>,
+    gpu: Option<&'a GpuBackend>,
+    ended: Receiver<(usize, Result<(Proof, Spans), Failure>)>,
+    ordered: Mutex<usize>,
+}
+
+impl Session<'_> {
+    /// Orders a unit.
+    pub fn order(&self, unit: Unit) {
+        let mut ordered = lock(&self.ordered);
+        self.pipeline.prove(*ordered, unit);
+        *ordered += 1;
+    }
+
+    /// Waits for the next proof; they come in the order in which they are made.
+    ///
+    /// # Errors
+    /// Why a unit has none.
+    pub fn next(&self) -> Result<Proven, Failure> {
+        let (number, result) = self
+            .ended
+            .recv()
+            .map_err(|_| stopped("its threads ended"))?;
+        let (proof, spans) = result?;
+        if number == 0
+            && let Some(memory) = self.gpu.map(GpuBackend::memory).transpose()?.flatten()
+        {
+            // Now it is known for how many there is memory.
+            self.pipeline.set_device_units(memory.proofs);
+        }
+        Ok(Proven {
+            number,
+            proof,
+            spans,
+        })
+    }
+}
+
+/// How much may be under way.
+fn limits(
+    kind: DeviceKind,
+    units: usize,
+    circuit: &CompiledCircuit,
+) -> Result<(Limits, Option<Pools>), Failure> {
+    let threads = rayon::current_num_threads();
+    let available = memory::available().unwrap_or(u64::MAX);
+    if kind == DeviceKind::Gpu {
+        let bytes = available.min(GPU_UNIT_BYTES);
+        let at_a_time = units.clamp(1, GPU_PROOFS_MAX);
+        let pools = Pools::new(threads.saturating_sub(THREADS_LEFT));
+        let pools = pools.map_err(|error| no_threads().because(&error))?;
+        return Ok((Limits::new(at_a_time, threads, bytes), Some(pools)));
+    }
+    // Sums take all threads for as long as a unit lasts: one witness is made beside them.
+    let limits = Limits {
+        preparers: 1,
+        urgent: false,
+        device_threads: 1,
+        device_units: 1,
+        finishers: 1,
+        ahead: 1,
+        bytes: available.max(pipeline::unit_bytes(circuit, kind)),
+    };
+    Ok((limits, None))
+}
+
+/// What the pipeline does with a unit.
+struct Stages {
+    backend: Arc<dyn Backend>,
+    progress: Progress,
+    kind: DeviceKind,
+    ended: Sender<(usize, Result<(Proof, Spans), Failure>)>,
+}
+
+impl Work for Stages {
+    type Id = usize;
+    type Unit = Unit;
+    type Ready = PackedWitness;
+    type Sums = GroupSums;
+    type Proof = Proof;
+    type Error = Failure;
+
+    fn bytes(&self, unit: &Unit) -> u64 {
+        pipeline::unit_bytes(&unit.source.key.circuit, self.kind)
+    }
+
+    fn prepare(&self, unit: &Unit, spans: &mut Spans) -> Result<PackedWitness, Failure> {
+        let statement = unit.source.statement(spans)?;
+        if let Some(made) = lock(&unit.made).take() {
+            statement.accept(unit.index, &made)?;
+            return Ok(made);
+        }
+        let _line = self.progress.stage("making the witness", 0);
+        Ok(statement.witness(unit.index, &unit.source.key.circuit, spans)?)
+    }
+
+    fn sums(
+        &self,
+        unit: &Unit,
+        ready: &PackedWitness,
+        spans: &mut Spans,
+    ) -> Result<GroupSums, Failure> {
+        let key = &unit.source.key;
+        Ok(pipeline::sums(&*self.backend, key, ready, spans)?)
+    }
+
+    fn finish(
+        &self,
+        unit: &Unit,
+        ready: PackedWitness,
+        sums: GroupSums,
+        spans: &mut Spans,
+    ) -> Result<Proof, Failure> {
+        Ok(pipeline::finish(&unit.source.key, &ready, &sums, spans)?)
+    }
+
+    fn panicked(&self, text: &str) -> Failure {
+        stopped(text)
+    }
+
+    fn ended(&self, id: usize, _: &Unit, result: Result<Proof, Failure>, spans: Spans) {
+        // Nobody listens any more after a failure.
+        let _ = self.ended.send((id, result.map(|proof| (proof, spans))));
     }
 }
 
@@ -257,17 +313,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn label(k: usize, count: usize) -> String {
-    format!("partition {} of {count}", k + 1)
+fn no_threads() -> Failure {
+    Failure::new(
+        Exit::Resources,
+        "THREADS",
+        "cannot start the threads that prove",
+        "ask for fewer with --threads, or raise the limit (ulimit -u, cgroup pids.max)",
+    )
 }
 
-fn stopped() -> Failure {
-    Failure::new(
+fn stopped(cause: &str) -> Failure {
+    let mut failure = Failure::new(
         Exit::Internal,
         "PROVING_STOPPED",
         "a thread that makes proofs stopped",
         "this is a defect: please report it with the command line and the request",
-    )
+    );
+    failure.cause(cause.to_owned());
+    failure
 }
 
 /// Most bytes of witnesses that are kept from the check, beside the first.
@@ -277,9 +340,9 @@ const WITNESS_BUDGET: u64 = 1 << 30;
 /// 126 of a non-interactive PoRep, are made again while the one before is proven.
 pub fn witnesses_to_keep(circuit: &CompiledCircuit, device: DeviceKind) -> usize {
     let free = memory::available().map_or(u64::MAX, |free| {
-        free.saturating_sub(worker::unit_bytes(circuit, device)) / 2
+        free.saturating_sub(pipeline::unit_bytes(circuit, device)) / 2
     });
-    let more = free.min(WITNESS_BUDGET) / worker::packed_bytes(circuit).max(1);
+    let more = free.min(WITNESS_BUDGET) / pipeline::packed_bytes(circuit).max(1);
     1 + usize::try_from(more).unwrap_or(usize::MAX - 1)
 }
 
@@ -288,7 +351,7 @@ pub fn witnesses_to_keep(circuit: &CompiledCircuit, device: DeviceKind) -> usize
 /// # Errors
 /// `MEMORY`, with both figures.
 pub fn check_memory(circuit: &CompiledCircuit, device: DeviceKind) -> Result<(), Failure> {
-    let needed = worker::unit_bytes(circuit, device);
+    let needed = pipeline::unit_bytes(circuit, device);
     match memory::available() {
         Some(free) if free < needed => Err(Failure::new(
             Exit::Resources,
@@ -301,47 +364,5 @@ pub fn check_memory(circuit: &CompiledCircuit, device: DeviceKind) -> Result<(),
             "free memory, raise this process's limit (container, ulimit -v), or use a larger machine",
         )),
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_come_in_order_up_to_the_first_failure() {
-        let (send, done) = mpsc::channel();
-        for k in [2, 0, 1, 4] {
-            let result = if k == 4 { Err(stopped()) } else { Ok(10 * k) };
-            send.send((k, result)).expect("it is received");
-        }
-        let mut taken = Vec::new();
-        let mut take = |k, value| {
-            taken.push((k, value));
-            Ok(())
-        };
-        in_order(3, &done, &mut take).expect("three are there");
-        send.send((1, Err(stopped()))).expect("it is received");
-        send.send((0, Ok(7))).expect("it is received");
-        assert!(in_order(3, &done, &mut take).is_err());
-        drop(send);
-        assert!(in_order(1, &done, &mut take).is_err());
-        assert_eq!(taken, [(0, 0), (1, 10), (2, 20), (0, 7)]);
-    }
-
-    #[test]
-    fn no_more_are_under_way_than_there_are_permits() {
-        let (permits, now, most) = (Permits::new(2), AtomicUsize::new(0), AtomicUsize::new(0));
-        thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    let _permit = permits.take();
-                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                    thread::sleep(Duration::from_millis(2));
-                    now.fetch_sub(1, Ordering::SeqCst);
-                });
-            }
-        });
-        assert_eq!((now.into_inner(), most.into_inner()), (0, 2));
     }
 }

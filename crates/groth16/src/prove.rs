@@ -30,7 +30,28 @@ pub fn prove(
 ) -> Result<(Proof, PhaseTimes), Error> {
     key.check_circuit(circuit).map_err(BackendError::from)?;
     let (sums, mut times) = backend.sums(circuit, key, witness)?;
-    let proof = times.measure("assemble", || assemble(key.vk(), &sums, blinding));
+    let (proof, finishing) = finish(circuit, key, verifying_key, witness, &sums, blinding)?;
+    for (phase, time) in finishing.iter() {
+        times.record(phase, time);
+    }
+    Ok((proof, times))
+}
+
+/// What [`prove`] does after the device: makes the proof from its sums and verifies it. Apart, so that a
+/// device that has handed over its sums can go on with the next witness.
+///
+/// # Errors
+/// As [`prove`], without [`Error::Backend`].
+pub fn finish(
+    circuit: &CompiledCircuit,
+    key: &ProvingKey,
+    verifying_key: &PreparedVerifyingKey,
+    witness: &PackedWitness,
+    sums: &GroupSums,
+    blinding: Blinding,
+) -> Result<(Proof, PhaseTimes), Error> {
+    let mut times = PhaseTimes::default();
+    let proof = times.measure("assemble", || assemble(key.vk(), sums, blinding));
     let verified = times.measure("verify", || {
         verify(verifying_key, &witness.inputs()[1..], &proof)
     })?;

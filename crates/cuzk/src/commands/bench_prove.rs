@@ -107,7 +107,7 @@ fn repeat(
 }
 
 /// More memory is taken than planned: the plan is wrong, or others took some meanwhile.
-fn above_plan(memory: MemoryUse) -> Failure {
+pub fn above_plan(memory: MemoryUse) -> Failure {
     Failure::new(
         Exit::Internal,
         "VRAM_ABOVE_PLAN",

@@ -2,6 +2,7 @@
 
 pub mod bench;
 mod bench_compare;
+mod bench_e2e;
 mod bench_kernels;
 mod bench_prove;
 pub mod circuit;

@@ -3,13 +3,15 @@
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use filecoin::check::{CheckReport, ReplicaIdCheck};
-use filecoin::native::{self, NativeWitness};
+use filecoin::native;
 use filecoin::request::Description;
 use filecoin::{Decoded, Request};
 use groth16::Proof;
 use groth16::key::KeyStore;
+use pipeline::{CircuitKey, Lane, Spans, Statement};
 use serde::Serialize;
 
 use crate::Context;
@@ -20,7 +22,7 @@ use crate::keys::{self, KeyDocument};
 use crate::outfile::{self, OutFile};
 use crate::phases::{Phases, PhasesDocument};
 use crate::progress::Meter;
-use crate::proving::{self, Prover};
+use crate::proving::{self, Prover, Source, Unit};
 use crate::table;
 use crate::{input, partitions};
 
@@ -69,37 +71,60 @@ pub fn prove(
             &Meter::new(&context.progress, request.circuit_id().name()),
         )
     })?;
-    let inputs = filecoin::public_inputs(request)?;
     let spec = request.circuit_id().key_spec(&circuit);
     proving::check_memory(&circuit, kind)?;
     let key = phases.run("open key", || keys::proving_key(context, store, &spec))?;
+    let (path, trust) = (key.path, key.trust);
+    let key = phases.run("open key", || {
+        CircuitKey::new(Arc::clone(&circuit), key.key)
+    });
+    let statement = Arc::new(Statement::new(request.clone())?);
+    let count = statement.inputs.len();
     if let Some(gpu) = &device.gpu {
-        gpu.expect_callers(inputs.len());
+        gpu.expect_callers(count);
     }
+    let source = Arc::new(Source::decoded(Arc::new(key), statement));
+    let mut made = checked.witnesses.into_iter();
+    let units = (0..count).map(|k| Unit::new(&source, k, made.next()));
     let prover = Prover {
-        request,
-        inputs: &inputs,
-        generator: &NativeWitness,
-        circuit: &circuit,
-        key: &key.key,
-        backend: &*device.backend,
-        progress: &context.progress,
+        backend: device.backend,
+        gpu: device.gpu,
+        progress: context.progress.clone(),
     };
-    let mut bytes = Vec::with_capacity(inputs.len() * Proof::BYTES);
-    prover.prove(checked.witnesses, &mut phases, |k, proof| {
-        bytes.extend(proof.to_bytes());
-        sink.partition(k, proof)
+    let mut bytes = Vec::with_capacity(count * Proof::BYTES);
+    // One partition has no line of its own: its phases show.
+    let label = |k: usize| format!("partition {} of {count}", (k + 1).min(count));
+    let stage = (count > 1).then(|| context.progress.stage(label(0), count as u64));
+    prover.prove(&circuit, units.collect(), |proven| {
+        add(&mut phases, &proven.spans);
+        if let Some(stage) = &stage {
+            stage.advance(1);
+            stage.rename(label(proven.number + 1));
+        }
+        bytes.extend(proven.proof.to_bytes());
+        sink.partition(proven.number, &proven.proof)
     })?;
+    drop(stage);
     let report = Report {
         decoded,
         device: device.document,
         check: checked.report,
-        key: KeyDocument::new(&key.path, key.trust),
+        key: KeyDocument::new(&path, trust),
         bytes,
         phases,
     };
     report.deliver(context, sink)?;
     Ok(report.bytes)
+}
+
+/// Adds a unit's spans to the phases of the whole.
+fn add(phases: &mut Phases, spans: &Spans) {
+    for span in spans.iter() {
+        match span.lane {
+            Lane::Witness => phases.add("witness", span.time()),
+            _ => phases.add(&format!("prove: {}", span.name), span.time()),
+        }
+    }
 }
 
 /// Where the proof goes.

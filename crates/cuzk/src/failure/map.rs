@@ -55,6 +55,22 @@ impl From<FilecoinError> for Failure {
     }
 }
 
+impl From<pipeline::Error> for Failure {
+    fn from(error: pipeline::Error) -> Self {
+        match error {
+            pipeline::Error::Witness(error) => error.into(),
+            pipeline::Error::Proof(error) => error.into(),
+            error => split(
+                Exit::Internal,
+                "WITNESS_INPUTS",
+                &error.to_string(),
+                "; ",
+                REPORT,
+            ),
+        }
+    }
+}
+
 impl From<r1cs::Error> for Failure {
     fn from(error: r1cs::Error) -> Self {
         // The circuits are part of the program, and a request that passed its checks satisfies them.
