@@ -1,14 +1,20 @@
 //! The keys that a benchmark proves with: files, or made for the occasion.
 
+use std::time::Instant;
+
+use cuda::GpuFixedBase;
 use filecoin::CircuitId;
+use groth16::key::{KeyCounts, KeyForm, ProvingKey};
+use groth16::setup::{CpuFixedBase, EphemeralRequest, FixedBaseMultiplier, generate_ephemeral};
 use pipeline::CircuitKey;
 use serde::Serialize;
 
 use crate::Context;
 use crate::cli::BenchE2eArgs;
 use crate::device::Chosen;
-use crate::failure::{Exit, Failure};
-use crate::keys;
+use crate::failure::Failure;
+use crate::progress::Meter;
+use crate::{keys, table};
 
 /// What is told of a key.
 #[derive(Debug, Clone, Serialize)]
@@ -26,18 +32,19 @@ pub fn open(
     context: &Context,
     args: &BenchE2eArgs,
     id: CircuitId,
-    _device: &Chosen,
+    device: &Chosen,
 ) -> Result<(CircuitKey, KeyFacts), Failure> {
     let circuit = id.compiled()?;
     let spec = id.key_spec(&circuit);
     let bytes = spec.counts.params_bytes();
     if args.ephemeral {
-        return Err(Failure::new(
-            Exit::Usage,
-            "USAGE",
-            "this build makes no ephemeral keys",
-            "make test keys with `cuzk params generate NAME --test`",
-        ));
+        let (key, words) = made(context, args, id, device)?;
+        let facts = KeyFacts {
+            bytes: key.stamp().size,
+            ephemeral: true,
+            words,
+        };
+        return Ok((CircuitKey::new(circuit, key), facts));
     }
     let store = keys::store(context, &args.keys);
     let key = keys::proving_key(context, &store, &spec)?;
@@ -48,4 +55,33 @@ pub fn open(
         words,
     };
     Ok((CircuitKey::new(circuit, key.key), facts))
+}
+
+/// A test key in memory, by the device if it is a GPU.
+fn made(
+    context: &Context,
+    args: &BenchE2eArgs,
+    id: CircuitId,
+    device: &Chosen,
+) -> Result<(ProvingKey, String), Failure> {
+    let circuit = id.compiled()?;
+    let request = EphemeralRequest {
+        circuit: id.name(),
+        seed: args.seed,
+        form: KeyForm::Published,
+    };
+    let multiplier: Box<dyn FixedBaseMultiplier> = match &device.gpu {
+        // Its tables go with it, before the key's points come.
+        Some(gpu) => Box::new(GpuFixedBase::on(gpu.gpu().clone())),
+        None => Box::new(CpuFixedBase::new(&KeyCounts::of(&circuit))),
+    };
+    let meter = Meter::new(&context.progress, &format!("{id} key"));
+    let began = Instant::now();
+    let made = generate_ephemeral(&circuit, &request, &*multiplier, &meter)?;
+    let words = format!(
+        "test key in memory, seed {}, made in {}: anyone could forge proofs for it",
+        made.seed,
+        table::duration(began.elapsed())
+    );
+    Ok((made.key, words))
 }

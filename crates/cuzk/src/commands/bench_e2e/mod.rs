@@ -209,7 +209,6 @@ fn alone(session: &Session<'_>, subject: &Subject, units: usize) -> Result<Alone
         .map(|_| session.next())
         .collect::<Result<Vec<Proven>, _>>()?;
     Ok(Alone {
-        began,
         time: began.elapsed(),
         spans: proven.into_iter().map(|proven| proven.spans).collect(),
     })

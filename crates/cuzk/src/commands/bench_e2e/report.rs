@@ -31,8 +31,6 @@ pub struct Made {
 
 /// A request that was proven while nothing else was.
 pub struct Alone {
-    /// When its bytes were handed over.
-    pub began: Instant,
     /// Until all its proofs were verified.
     pub time: Duration,
     /// Of its units.
