@@ -172,6 +172,9 @@ impl Prover {
     }
 }
 
+/// Which unit has ended, and its proof with what was done for it.
+type Ended = (usize, Result<(Proof, Spans), Failure>);
+
 /// Ends a pipeline's threads, also when starting them or their user fails.
 struct Stops<'a>(&'a Pipeline<Stages>);
 
@@ -185,7 +188,7 @@ impl Drop for Stops<'_> {
 pub struct Session<'a> {
     pipeline: &'a Pipeline<Stages>,
     gpu: Option<&'a GpuBackend>,
-    ended: Receiver<(usize, Result<(Proof, Spans), Failure>)>,
+    ended: Receiver<Ended>,
     ordered: Mutex<usize>,
 }
 
@@ -254,7 +257,7 @@ struct Stages {
     backend: Arc<dyn Backend>,
     progress: Progress,
     kind: DeviceKind,
-    ended: Sender<(usize, Result<(Proof, Spans), Failure>)>,
+    ended: Sender<Ended>,
 }
 
 impl Work for Stages {

@@ -253,6 +253,11 @@ impl<W: Work> Pipeline<W> {
         self.line().is_busy()
     }
 
+    /// Whether a unit is on the device or after it.
+    pub fn is_proving(&self) -> bool {
+        self.line().is_proving()
+    }
+
     /// Attends to a stage until [stopped](Self::stop). The threads of the last one return when
     /// nothing is under way any more.
     pub fn attend(&self, role: Role) {

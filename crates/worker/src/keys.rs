@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use engine::scheduler::Fault;
 use filecoin::CircuitId;
-use groth16::PreparedVerifyingKey;
-use groth16::key::{KeyError, KeyStore, ProvingKey, Trusted};
+use groth16::key::{KeyError, KeyStore};
 use groth16::progress::Progress;
-use r1cs::CompiledCircuit;
+use pipeline::CircuitKey;
 
 use crate::serve::UnitError;
 
@@ -25,12 +24,8 @@ pub struct KeyLimits {
 
 /// A circuit and its key.
 pub struct LoadedKey {
-    /// The circuit.
-    pub circuit: Arc<CompiledCircuit>,
-    /// Its key.
-    pub key: Trusted<ProvingKey>,
-    /// What proofs are verified against.
-    pub verifying_key: PreparedVerifyingKey,
+    /// Both.
+    pub key: CircuitKey,
     /// Bytes of the key file.
     pub bytes: u64,
 }
@@ -127,11 +122,8 @@ impl KeyRing {
         let spec = id.key_spec(&circuit);
         let key = self.store.proving_key(&spec, progress);
         let key = key.map_err(|error| UnitError::new(key_fault(&error), &error))?;
-        let verifying_key = PreparedVerifyingKey::from(key.key.vk());
         Ok(LoadedKey {
-            circuit,
-            key,
-            verifying_key,
+            key: CircuitKey::new(circuit, key.key),
             bytes: spec.counts.params_bytes(),
         })
     }

@@ -41,4 +41,4 @@ pub use pipeline::{packed_bytes, unit_bytes};
 pub use process::{Nobody, Watcher, WorkerProcess, WorkerSpec};
 pub use prover::CircuitProver;
 pub use pulse::Pulse;
-pub use serve::{End, Phases, Prover, Served, UnitError, serve};
+pub use serve::{End, Prover, Served, UnitError, serve};

@@ -28,6 +28,9 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(2);
 /// How long to wait for a dead process's last lines.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
+/// Where a service manager is told how a daemon is.
+const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
+
 /// How a worker is started.
 #[derive(Debug, Clone)]
 pub struct WorkerSpec {
@@ -41,7 +44,9 @@ pub struct WorkerSpec {
     pub environment: Vec<(OsString, OsString)>,
     /// The circuits that the device is to serve.
     pub circuits: Vec<CircuitId>,
-    /// How many units beside the running one it prepares.
+    /// How many units run on it at a time.
+    pub at_a_time: usize,
+    /// How many units beside the running ones it prepares.
     pub look_ahead: usize,
     /// How long a process that was told to stop may go on with its unit before it is killed. Must
     /// be shorter than the scheduler's `stop_limit_ms`.
@@ -175,6 +180,10 @@ impl Device for WorkerProcess {
         self.spec.circuits.clone()
     }
 
+    fn at_a_time(&self) -> usize {
+        self.spec.at_a_time
+    }
+
     fn look_ahead(&self) -> usize {
         self.spec.look_ahead
     }
@@ -306,6 +315,8 @@ impl Process {
         command
             .args(&spec.arguments)
             .envs(spec.environment.iter().cloned())
+            // The service manager hears of the daemon from the daemon alone.
+            .env_remove(NOTIFY_SOCKET)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,18 +1,30 @@
 //! The real prover: vanilla check and witness on the CPU, the sums on a [`Backend`].
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use engine::scheduler::Fault;
-use filecoin::{CircuitId, Request, WitnessError, WitnessGenerator, check, native, public_inputs};
+use filecoin::{CircuitId, Request, WitnessError, check};
 use groth16::progress::Progress;
-use groth16::{Backend, BackendError, Blinding};
-use r1cs::{Fr, PackedWitness};
+use groth16::{Backend, BackendError, DeviceKind, GroupSums};
+use pipeline::{Lane, Limits, Pools, Spans, Statement};
+use r1cs::PackedWitness;
 
-use crate::keys::{KeyRing, key_fault};
-use crate::message::{Hello, Part, Unit};
+use crate::keys::{KeyRing, LoadedKey, key_fault};
+use crate::message::{Hello, Unit};
 use crate::pulse::Pulse;
-use crate::serve::{Phases, Prover, UnitError};
+use crate::serve::{Prover, UnitError};
 
+/// One unit on the device and one ahead of it.
+const ONE_AT_A_TIME: Limits = Limits {
+    preparers: 1,
+    urgent: true,
+    device_threads: 1,
+    device_units: 1,
+    finishers: 1,
+    ahead: 2,
+    bytes: u64::MAX,
+};
 /// Seconds between heartbeats.
 const HEARTBEAT_S: u64 = 2;
 
@@ -23,16 +35,16 @@ pub struct CircuitProver {
     pulse: Arc<Pulse>,
     circuits: Vec<CircuitId>,
     memory_bytes: Option<u64>,
+    limits: Limits,
+    pools: Mutex<Option<Pools>>,
     self_test: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
-/// A request and the public inputs of its units, derived from its public values.
-pub struct CircuitRequest {
-    request: Request,
-    inputs: Vec<Vec<Fr>>,
-}
-
 impl CircuitProver {
+    fn kind(&self) -> DeviceKind {
+        self.backend.device().kind
+    }
+
     /// `pulse` is the progress that `backend` reports to.
     pub fn new(
         backend: Arc<dyn Backend>,
@@ -46,6 +58,8 @@ impl CircuitProver {
             pulse,
             circuits,
             memory_bytes: None,
+            limits: ONE_AT_A_TIME,
+            pools: Mutex::default(),
             self_test: Box::new(|| Ok(())),
         }
     }
@@ -55,6 +69,16 @@ impl CircuitProver {
     pub fn with_memory(self, bytes: u64) -> Self {
         Self {
             memory_bytes: Some(bytes),
+            ..self
+        }
+    }
+
+    /// Has several units under way, and prepares them in `pools`.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits, pools: Option<Pools>) -> Self {
+        Self {
+            limits,
+            pools: Mutex::new(pools),
             ..self
         }
     }
@@ -73,8 +97,24 @@ impl CircuitProver {
 }
 
 impl Prover for CircuitProver {
-    type Request = CircuitRequest;
+    type Request = Statement;
     type Prepared = PackedWitness;
+    type Sums = (Arc<LoadedKey>, GroupSums);
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn pools(&self) -> Option<Pools> {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        pools.take()
+    }
+
+    fn bytes(&self, unit: &Unit) -> u64 {
+        // A circuit that cannot be read is told of when its unit is prepared.
+        let circuit = unit.circuit.compiled().ok();
+        circuit.map_or(0, |circuit| pipeline::unit_bytes(&circuit, self.kind()))
+    }
 
     fn hello(&self) -> Hello {
         let device = self.backend.device();
@@ -84,7 +124,7 @@ impl Prover for CircuitProver {
             uuid: device.uuid,
             memory_bytes: self.memory_bytes,
             circuits: self.circuits.clone(),
-            look_ahead: 1,
+            look_ahead: self.limits.ahead.saturating_sub(1),
             heartbeat_s: HEARTBEAT_S,
         }
     }
@@ -97,7 +137,7 @@ impl Prover for CircuitProver {
         &self.pulse
     }
 
-    fn decode(&self, unit: &Unit, payload: Vec<u8>) -> Result<CircuitRequest, UnitError> {
+    fn decode(&self, unit: &Unit, payload: Vec<u8>) -> Result<Statement, UnitError> {
         let wrong = |error: &dyn std::error::Error| UnitError::new(Fault::Request, error);
         let request = Request::from_payload(&payload).map_err(|e| wrong(&e))?;
         drop(payload);
@@ -116,71 +156,47 @@ impl Prover for CircuitProver {
         }
         // What its units share; the rest is checked with each unit's witness.
         check::begin(&request).map_err(|e| wrong(&*e))?;
-        let inputs = public_inputs(&request).map_err(|e| wrong(&e))?;
-        Ok(CircuitRequest { request, inputs })
+        Statement::new(request).map_err(|e| wrong(&e))
     }
 
     fn prepare(
         &self,
         unit: &Unit,
-        request: &CircuitRequest,
-        phases: &mut Phases,
+        request: &Statement,
+        spans: &mut Spans,
     ) -> Result<PackedWitness, UnitError> {
         let circuit = unit.circuit.compiled();
         let circuit = circuit.map_err(|e| UnitError::new(Fault::Device, &e))?;
-        let index = unit.index as usize;
-        let made = phases.run("check and witness", Part::Witness, || {
-            native::NativeWitness.witness(&request.request, index, &circuit)
-        });
+        let witness = request.witness(unit.index as usize, &circuit, spans);
         self.pulse.advance(0);
-        let witness = made.map_err(|error| match &error {
-            WitnessError::Vanilla(failure) => UnitError::new(Fault::Request, &**failure),
-            WitnessError::NoSuchPartition { .. } => UnitError::new(Fault::Request, &error),
-            _ => UnitError::new(Fault::Try, &error),
-        })?;
-        let expected = request.inputs.get(index);
-        if witness.inputs().get(1..) != expected.map(Vec::as_slice) {
-            let cause = format!(
-                "the witness of unit {index} is for other public inputs than the request's; this \
-                 is a defect, please report it with the request"
-            );
-            return Err(UnitError {
-                fault: Fault::Try,
-                cause,
-            });
-        }
-        Ok(witness)
+        witness.map_err(|error| UnitError::new(fault_of(&error), &error))
     }
 
-    fn prove(
+    fn sums(
         &self,
         unit: &Unit,
-        _request: &CircuitRequest,
-        witness: PackedWitness,
-        phases: &mut Phases,
-    ) -> Result<Vec<u8>, UnitError> {
-        let began = Phases::clock();
+        witness: &PackedWitness,
+        spans: &mut Spans,
+    ) -> Result<(Arc<LoadedKey>, GroupSums), UnitError> {
+        let began = Instant::now();
         let (key, load) = self.keys.get(unit.circuit, &*self.pulse)?;
         if let Some(time) = load {
-            phases.add("load key", Part::Load, began, time);
+            spans.add("open key", Lane::Load, began, began + time);
         }
-        let blinding = Blinding::random().map_err(|e| UnitError::new(Fault::Try, &e))?;
-        let began = Phases::clock();
-        let (proof, times) = groth16::prove(
-            &*self.backend,
-            &key.circuit,
-            &key.key.key,
-            &key.verifying_key,
-            &witness,
-            blinding,
-        )
-        .map_err(|error| UnitError::new(fault_of(&error), &error))?;
-        // The device's phases follow one another; where some overlap, their sum is what counts.
-        let mut start = began;
-        for (name, time) in times.iter() {
-            phases.add(name, Part::Device, start, time);
-            start += u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        }
+        let sums = pipeline::sums(&*self.backend, &key.key, witness, spans);
+        let sums = sums.map_err(|error| UnitError::new(fault_of(&error), &error))?;
+        Ok((key, sums))
+    }
+
+    fn finish(
+        &self,
+        _unit: &Unit,
+        witness: PackedWitness,
+        (key, sums): (Arc<LoadedKey>, GroupSums),
+        spans: &mut Spans,
+    ) -> Result<Vec<u8>, UnitError> {
+        let proof = pipeline::finish(&key.key, &witness, &sums, spans);
+        let proof = proof.map_err(|error| UnitError::new(fault_of(&error), &error))?;
         Ok(proof.to_bytes().to_vec())
     }
 
@@ -202,14 +218,22 @@ impl Prover for CircuitProver {
 }
 
 /// Whom to blame for a proof that was not made.
-fn fault_of(error: &groth16::Error) -> Fault {
+fn fault_of(error: &pipeline::Error) -> Fault {
+    use groth16::Error as Proof;
     match error {
-        groth16::Error::Backend(BackendError::Device { fatal: true, .. }) => Fault::Device,
-        groth16::Error::Backend(BackendError::Key(error)) => key_fault(error),
-        groth16::Error::Backend(BackendError::OtherCircuit { .. })
-        | groth16::Error::InputCount { .. } => Fault::Parameters,
-        // It computed wrongly: whatever it has in memory is not to be relied on.
-        groth16::Error::ProofRejected | groth16::Error::Unsatisfied(_) => Fault::Device,
+        pipeline::Error::Witness(
+            WitnessError::Vanilla(_) | WitnessError::NoSuchPartition { .. },
+        ) => Fault::Request,
+        pipeline::Error::Proof(error) => match error {
+            Proof::Backend(BackendError::Device { fatal: true, .. }) => Fault::Device,
+            Proof::Backend(BackendError::Key(error)) => key_fault(error),
+            Proof::Backend(BackendError::OtherCircuit { .. }) | Proof::InputCount { .. } => {
+                Fault::Parameters
+            }
+            // It computed wrongly: whatever it has in memory is not to be relied on.
+            Proof::ProofRejected | Proof::Unsatisfied(_) => Fault::Device,
+            _ => Fault::Try,
+        },
         _ => Fault::Try,
     }
 }

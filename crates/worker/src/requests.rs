@@ -7,11 +7,9 @@ use store::Digest;
 
 use crate::serve::UnitError;
 
-/// So many decoded requests are kept: those of the unit on the device and of the one prepared, and
-/// one more. A decoded 32 GiB PoRep takes about 20 MB.
-const KEPT: usize = 3;
-
 pub(crate) struct Requests<R> {
+    /// So many decoded requests are kept. A decoded 32 GiB PoRep takes about 20 MB.
+    kept: usize,
     entries: Mutex<Entries<R>>,
     changed: Condvar,
 }
@@ -38,20 +36,20 @@ enum Fetch<R> {
     Failed(UnitError),
 }
 
-impl<R> Default for Requests<R> {
-    fn default() -> Self {
+impl<R> Requests<R> {
+    /// None, and `kept` of those decoded: as many as units may be under way, so that none is decoded twice.
+    pub(crate) fn keeping(kept: usize) -> Self {
         let entries = Entries {
             list: Vec::new(),
             clock: 0,
         };
         Self {
+            kept,
             entries: Mutex::new(entries),
             changed: Condvar::new(),
         }
     }
-}
 
-impl<R> Requests<R> {
     fn entries(&self) -> MutexGuard<'_, Entries<R>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -133,7 +131,7 @@ impl<R> Requests<R> {
             entry.state = state;
         }
         let is_kept = |entry: &Entry<R>| matches!(entry.state, Fetch::Decoded(_));
-        while entries.list.iter().filter(|entry| is_kept(entry)).count() > KEPT {
+        while entries.list.iter().filter(|entry| is_kept(entry)).count() > self.kept {
             let kept = (0..).zip(&entries.list).filter(|(_, entry)| is_kept(entry));
             let oldest = kept.min_by_key(|(_, entry)| entry.used).map(|(at, _)| at);
             match oldest {
@@ -160,7 +158,7 @@ mod tests {
 
     #[test]
     fn many_units_ask_and_decode_once() {
-        let requests = Requests::<usize>::default();
+        let requests = Requests::<usize>::keeping(3);
         let (asked, decoded) = (AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             let gets: Vec<_> = (0..8)
@@ -194,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_last_few_are_kept_and_failures_are_not() {
-        let requests = Requests::<u8>::default();
+        let requests = Requests::<u8>::keeping(3);
         let asked = AtomicUsize::new(0);
         let get = |n: u8| {
             let want = || {

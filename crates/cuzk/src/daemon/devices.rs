@@ -47,6 +47,7 @@ pub fn start(
         arguments: arguments(context, config, keys, device),
         environment: Vec::new(),
         circuits,
+        at_a_time: 1,
         look_ahead: 1,
         stop_grace: STOP_GRACE,
     };

@@ -132,8 +132,12 @@ impl Scheduler {
             let running = of(|phase| matches!(phase, LeasePhase::Running { .. }));
             assert_eq!(
                 running,
-                device.running.into_iter().collect(),
-                "one unit on a device"
+                device.running.iter().copied().collect(),
+                "what runs is leased"
+            );
+            assert!(
+                device.running.len() <= device.at_a_time,
+                "no more units on a device than it takes"
             );
             let prepared = of(|phase| phase == LeasePhase::Prepared);
             assert_eq!(prepared, device.prepared.iter().copied().collect());

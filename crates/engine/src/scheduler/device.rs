@@ -31,13 +31,14 @@ pub(super) enum DeviceState {
 pub(super) struct Device {
     pub(super) id: DeviceId,
     pub(super) circuits: BTreeSet<CircuitId>,
+    pub(super) at_a_time: usize,
     pub(super) look_ahead: usize,
     pub(super) state: DeviceState,
     pub(super) incarnation: Incarnation,
     /// Why it gets no units, if so.
     pub(super) quarantine: Option<String>,
-    /// The unit on the device.
-    pub(super) running: Option<LeaseId>,
+    /// The units on the device, first come first.
+    pub(super) running: Vec<LeaseId>,
     /// Units being prepared, next first. Those told to be discarded are not in here.
     pub(super) prepared: Vec<LeaseId>,
     /// Prepared units that were told to be dropped and are not yet.
@@ -63,11 +64,12 @@ impl Device {
         Self {
             id: spec.id,
             circuits: spec.circuits.iter().copied().collect(),
+            at_a_time: spec.at_a_time.max(1),
             look_ahead: spec.look_ahead,
             state: DeviceState::Waiting { until: now },
             incarnation: 0,
             quarantine: None,
-            running: None,
+            running: Vec::new(),
             prepared: Vec::new(),
             discarding: 0,
             loaded: BTreeSet::new(),
@@ -87,6 +89,11 @@ impl Device {
 
     pub(super) fn is_ready(&self) -> bool {
         self.quarantine.is_none() && self.state == DeviceState::Ready
+    }
+
+    /// Whether it may start a unit now.
+    pub(super) fn has_room(&self) -> bool {
+        self.running.len() < self.at_a_time
     }
 
     pub(super) fn serves(&self, circuit: CircuitId) -> bool {

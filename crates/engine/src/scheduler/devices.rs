@@ -122,29 +122,36 @@ impl Scheduler {
         self.lose_units(id, cause, out);
     }
 
-    /// What a device was at work on goes back into the queue. Only the running unit counts as
+    /// What a device was at work on goes back into the queue. Only running units count as
     /// tried: the prepared ones had no part in the device's end.
     fn lose_units(&mut self, id: DeviceId, cause: &str, out: &mut Vec<Action>) {
         let device = &self.devices[&id];
-        let (running, prepared) = (device.running, device.prepared.clone());
+        let (running, prepared) = (device.running.clone(), device.prepared.clone());
         for lease in prepared {
             self.discard(lease, true, out);
         }
-        let Some(id) = running else { return };
-        let lease = self
-            .leases
-            .get_mut(&id)
-            .expect("invariant: what runs is leased");
-        let was_orphan = std::mem::replace(&mut lease.orphan, true);
-        let before = *lease;
-        lease.charged = None;
-        let lease = before;
-        self.uncharge(&lease, self.time_used(&lease));
-        if !was_orphan {
-            let cause = format!("{}: {cause}", lease.device);
-            self.retry(id, &lease, &cause, out);
+        let running: Vec<_> = running
+            .into_iter()
+            .map(|id| {
+                let lease = self
+                    .leases
+                    .get_mut(&id)
+                    .expect("invariant: what runs is leased");
+                let was_orphan = std::mem::replace(&mut lease.orphan, true);
+                let before = *lease;
+                lease.charged = None;
+                (id, before, was_orphan)
+            })
+            .collect();
+        // One of them may end a job of which another one is: all are orphans before.
+        for (id, lease, was_orphan) in running {
+            self.uncharge(&lease, self.time_used(&lease));
+            if !was_orphan && self.open_job(lease.unit.job, lease.unit.attempt).is_some() {
+                let cause = format!("{}: {cause}", lease.device);
+                self.retry(id, &lease, &cause, out);
+            }
+            self.blame(lease.device, lease.unit, cause, out);
         }
-        self.blame(lease.device, lease.unit, cause, out);
     }
 
     /// Forgets the leases of a process that is gone. A proof it has handed over is still checked.
@@ -166,7 +173,7 @@ impl Scheduler {
             .devices
             .get_mut(&id)
             .expect("invariant: callers name a known device");
-        device.running = None;
+        device.running.clear();
         device.prepared.clear();
         device.discarding = 0;
     }

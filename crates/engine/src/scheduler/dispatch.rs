@@ -47,9 +47,14 @@ impl Scheduler {
             .map(|d| d.id)
             .collect();
         let mut blocked = false;
-        for &device in &ready {
-            if self.devices[&device].running.is_none() {
-                blocked |= self.start_something(device, blocked, out);
+        // The second units when every device has had its first: work spreads before it piles up.
+        let most = ready.iter().map(|id| self.devices[id].at_a_time).max();
+        for depth in 0..most.unwrap_or(0) {
+            for &id in &ready {
+                let device = &self.devices[&id];
+                if device.running.len() == depth && device.has_room() {
+                    blocked |= self.start_something(id, blocked, out);
+                }
             }
         }
         if blocked {
@@ -66,7 +71,7 @@ impl Scheduler {
         }
     }
 
-    /// Starts a unit on an idle device. Returns whether memory kept the next unit in order from
+    /// Starts a unit on a device with room for it. Returns whether memory kept the next unit in order from
     /// starting; `blocked` says that this was so on another device already, so that only what
     /// has its memory, and the lane, may start.
     fn start_something(
@@ -95,7 +100,7 @@ impl Scheduler {
 
     fn wants_look_ahead(&self, id: DeviceId) -> bool {
         let device = &self.devices[&id];
-        device.running.is_some() && device.prepared.len() + device.discarding < device.look_ahead
+        !device.has_room() && device.prepared.len() + device.discarding < device.look_ahead
     }
 
     /// Leases the next unit below the lane in order, to start it now or to prepare it.
@@ -337,7 +342,7 @@ impl Scheduler {
             .get_mut(&device)
             .expect("invariant: a ready device");
         if start {
-            device.running = Some(lease);
+            device.running.push(lease);
             out.push(Action::Start {
                 device: device.id,
                 lease,
@@ -374,7 +379,7 @@ impl Scheduler {
             .get_mut(&device)
             .expect("invariant: a ready device");
         device.prepared.retain(|&other| other != lease);
-        device.running = Some(lease);
+        device.running.push(lease);
         out.push(Action::Start {
             device: device.id,
             lease,
@@ -396,7 +401,7 @@ impl Scheduler {
         let busy = self
             .devices
             .values()
-            .filter(|other| other.running.is_some());
+            .filter(|other| !other.running.is_empty());
         let Some(lease) = busy
             .flat_map(|other| &other.prepared)
             .copied()

@@ -61,7 +61,9 @@ pub struct DeviceSpec {
     pub id: DeviceId,
     /// The circuits that it can serve.
     pub circuits: Vec<CircuitId>,
-    /// So many units beside the running one may be prepared.
+    /// So many units run on it at a time, at least one.
+    pub at_a_time: usize,
+    /// So many units beside the running ones may be prepared.
     pub look_ahead: usize,
 }
 

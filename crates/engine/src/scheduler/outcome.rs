@@ -179,8 +179,10 @@ impl Scheduler {
         };
         match lease.phase {
             LeasePhase::Discarding { .. } => device.discarding -= 1,
-            _ if device.running == Some(id) => device.running = None,
-            _ => device.prepared.retain(|&other| other != id),
+            _ => {
+                device.running.retain(|&other| other != id);
+                device.prepared.retain(|&other| other != id);
+            }
         }
     }
 

@@ -78,7 +78,7 @@ pub struct DeviceView {
     pub id: DeviceId,
     /// Its condition.
     pub status: DeviceStatus,
-    /// The job and unit on it, and since when.
+    /// The job and unit that is longest on it, and since when.
     pub running: Option<(JobId, u32, Millis)>,
     /// Units prepared or being prepared for it.
     pub prepared: usize,
@@ -159,8 +159,8 @@ impl Scheduler {
                 (None, DeviceState::Stopping { .. } | DeviceState::Stuck) => DeviceStatus::Stopping,
                 (None, _) => DeviceStatus::Starting,
             },
-            running: device.running.map(|id| {
-                let lease = &self.leases[&id];
+            running: device.running.first().map(|id| {
+                let lease = &self.leases[id];
                 (lease.unit.job, lease.unit.index, lease.started)
             }),
             prepared: device.prepared.len(),

@@ -72,7 +72,11 @@ pub trait Device: Send + Sync {
     fn name(&self) -> String;
     /// The circuits that it can serve.
     fn circuits(&self) -> Vec<CircuitId>;
-    /// How many units beside the running one it prepares.
+    /// How many units run on it at a time.
+    fn at_a_time(&self) -> usize {
+        1
+    }
+    /// How many units beside the running ones it prepares.
     fn look_ahead(&self) -> usize;
     /// Starts the process; it says [`Port::ready`], then [`Port::heartbeat`] every few seconds.
     /// If it cannot be started, [`Port::stopped`] says why.

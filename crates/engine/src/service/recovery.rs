@@ -16,6 +16,7 @@ impl Loop {
         let spec = |(id, device): (u32, &Arc<dyn Device>)| DeviceSpec {
             id: DeviceId(id),
             circuits: device.circuits(),
+            at_a_time: device.at_a_time(),
             look_ahead: device.look_ahead(),
         };
         let specs: Vec<_> = (0..).zip(&self.devices).map(spec).collect();

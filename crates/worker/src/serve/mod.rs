@@ -1,13 +1,12 @@
 //! The worker's end: orders in, reports out, around any [`Prover`].
 //!
 //! ```text
-//! reader ──▶ units ──▶ look-ahead thread: decode, check, witness
-//!                 └──▶ prover thread: the device (prepares itself what was not prepared)
-//! heartbeat thread: beats as long as the prover thread moves on
+//! reader ──▶ pipeline: decode, check, witness ──▶ the device ──▶ assemble, verify
+//! heartbeat thread: beats as long as the work moves on
 //! keys thread: loads and lets go of keys as told
 //! ```
 
-mod units;
+mod phases;
 
 #[cfg(test)]
 mod tests;
@@ -18,16 +17,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use engine::scheduler::Fault;
+use engine::scheduler::{Fault, LeaseId};
 use filecoin::CircuitId;
+use pipeline::{Lane, Limits, Pipeline, Pools, Role, Spans, Work};
 
 use crate::Error;
-use crate::message::{self, Heard, Hello, Order, Part, Phase, Report, Unit};
+use crate::message::{self, Heard, Hello, Order, Report, Unit};
 use crate::pulse::Pulse;
 use crate::requests::Requests;
-use units::{Next, Units};
 
 /// What proves units in a worker. The calls come from several threads.
 pub trait Prover: Send + Sync + 'static {
@@ -35,6 +34,8 @@ pub trait Prover: Send + Sync + 'static {
     type Request: Send + Sync + 'static;
     /// A unit that only needs the device.
     type Prepared: Send + 'static;
+    /// What the device computes.
+    type Sums: Send + 'static;
 
     /// What this worker is.
     fn hello(&self) -> Hello;
@@ -45,6 +46,29 @@ pub trait Prover: Send + Sync + 'static {
     /// What is wrong: the worker ends with it.
     fn self_test(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    /// How much is under way at a time: by default one unit on the device, and one ahead of it.
+    fn limits(&self) -> Limits {
+        Limits {
+            preparers: 1,
+            urgent: true,
+            device_threads: 1,
+            device_units: 1,
+            finishers: 1,
+            ahead: 2,
+            bytes: u64::MAX,
+        }
+    }
+
+    /// Where units are prepared, if not in rayon's global pool. Called once.
+    fn pools(&self) -> Option<Pools> {
+        None
+    }
+
+    /// Bytes of host memory that a unit takes from its preparation to its end.
+    fn bytes(&self, _unit: &Unit) -> u64 {
+        0
     }
 
     /// How far the work is. Moves at least once per [`Settings::stall`] while a unit is at work.
@@ -64,19 +88,30 @@ pub trait Prover: Send + Sync + 'static {
         &self,
         unit: &Unit,
         request: &Self::Request,
-        phases: &mut Phases,
+        spans: &mut Spans,
     ) -> Result<Self::Prepared, UnitError>;
 
-    /// Proves a unit on the device. The proof has been verified.
+    /// What is done on the device.
     ///
     /// # Errors
     /// Whatever keeps the unit from being proven.
-    fn prove(
+    fn sums(
         &self,
         unit: &Unit,
-        request: &Self::Request,
+        prepared: &Self::Prepared,
+        spans: &mut Spans,
+    ) -> Result<Self::Sums, UnitError>;
+
+    /// Makes the proof, and verifies it.
+    ///
+    /// # Errors
+    /// Whatever keeps the unit from being proven.
+    fn finish(
+        &self,
+        unit: &Unit,
         prepared: Self::Prepared,
-        phases: &mut Phases,
+        sums: Self::Sums,
+        spans: &mut Spans,
     ) -> Result<Vec<u8>, UnitError>;
 
     /// Loads a circuit's key: whether it was there, and the milliseconds that it took.
@@ -106,36 +141,6 @@ impl UnitError {
     pub fn new(fault: Fault, error: &dyn std::error::Error) -> Self {
         let cause = error.to_string();
         Self { fault, cause }
-    }
-}
-
-/// The phases of a unit, as they come.
-#[derive(Debug, Default)]
-pub struct Phases(Vec<Phase>);
-
-impl Phases {
-    /// Microseconds since the Unix epoch.
-    pub fn clock() -> u64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        u64::try_from(now.unwrap_or_default().as_micros()).unwrap_or(u64::MAX)
-    }
-
-    /// Runs `work` as a phase.
-    pub fn run<T>(&mut self, name: &str, part: Part, work: impl FnOnce() -> T) -> T {
-        let (start, began) = (Self::clock(), Instant::now());
-        let result = work();
-        self.add(name, part, start, began.elapsed());
-        result
-    }
-
-    /// Adds a phase that was timed elsewhere; it began at `start_us`.
-    pub fn add(&mut self, name: &str, part: Part, start_us: u64, time: Duration) {
-        self.0.push(Phase {
-            name: name.to_owned(),
-            part,
-            start_us,
-            time_us: u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
-        });
     }
 }
 
@@ -179,24 +184,29 @@ pub fn serve<P: Prover>(
     settings: Served,
 ) -> Result<End, Error> {
     let (signals, ended) = channel();
-    let shared = Arc::new(Shared {
+    let (limits, pools) = (prover.limits(), prover.pools());
+    let kept = limits.ahead + limits.device_threads + limits.finishers;
+    let stages = Stages {
         prover,
         writer: Mutex::new(Box::new(writer)),
-        units: Units::new(),
-        requests: Requests::default(),
+        requests: Requests::keeping(kept),
         told: Mutex::default(),
         signals,
+    };
+    let shared = Arc::new(Shared {
+        pipeline: Pipeline::new(stages, limits, pools),
     });
-    shared.send(&Report::Hello(shared.prover.hello()));
+    shared
+        .stages()
+        .send(&Report::Hello(shared.stages().prover.hello()));
     let (chores, keys) = channel();
     start("worker-orders", &shared, move |shared| {
         shared.read(reader, &chores);
     })?;
     start("worker-keys", &shared, move |shared| {
-        shared.mind_keys(&keys);
+        shared.stages().mind_keys(&keys);
     })?;
-    start("worker-ahead", &shared, Shared::look_ahead)?;
-    start("worker-prover", &shared, Shared::prove_units)?;
+    start("worker-test", &shared, |shared| Shared::begin(&shared))?;
     start("worker-heart", &shared, move |shared| shared.beat(settings))?;
     match ended.recv() {
         Ok(Signal::Idle) => Ok(End::Stopped),
@@ -209,27 +219,31 @@ pub fn serve<P: Prover>(
 fn start<P: Prover>(
     name: &'static str,
     shared: &Arc<Shared<P>>,
-    work: impl FnOnce(&Shared<P>) + Send + 'static,
+    work: impl FnOnce(Arc<Shared<P>>) + Send + 'static,
 ) -> Result<(), Error> {
     let shared = Arc::clone(shared);
     let thread = Builder::new().name(name.to_owned());
     thread
-        .spawn(move || work(&shared))
+        .spawn(move || work(shared))
         .map(drop)
         .map_err(|source| Error::Thread { name, source })
 }
 
 struct Shared<P: Prover> {
+    pipeline: Pipeline<Stages<P>>,
+}
+
+/// What the pipeline does with a unit, and says of it.
+struct Stages<P: Prover> {
     prover: P,
     writer: Mutex<Box<dyn Write + Send>>,
-    units: Units<(Arc<P::Request>, P::Prepared)>,
     requests: Requests<P::Request>,
     /// The keys that the daemon was told of.
     told: Mutex<BTreeMap<CircuitId, u64>>,
     signals: Sender<Signal>,
 }
 
-impl<P: Prover> Shared<P> {
+impl<P: Prover> Stages<P> {
     fn send(&self, report: &Report) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if message::send(&mut *writer, report).is_err() {
@@ -240,50 +254,6 @@ impl<P: Prover> Shared<P> {
     fn signal(&self, signal: Signal) {
         // The first one counts; after it nobody listens.
         let _ = self.signals.send(signal);
-    }
-
-    // === the reader thread ===
-
-    fn read(&self, mut reader: impl Read, chores: &Sender<Order>) {
-        let signal = loop {
-            match message::hear(&mut reader) {
-                Ok(None) => break Signal::Abandoned,
-                Err(Error::Pipe(_)) => break Signal::Abandoned,
-                Err(error) => break Signal::Broken(error),
-                Ok(Some(Heard::Payload(digest, payload))) => {
-                    self.requests.arrived(&digest, payload);
-                }
-                Ok(Some(Heard::Order(order))) => self.obey(order, chores),
-            }
-        };
-        self.signal(signal);
-    }
-
-    fn obey(&self, order: Order, chores: &Sender<Order>) {
-        match order {
-            Order::Prepare(unit) => self.units.prepare(&unit),
-            Order::Prove(unit) => self.units.prove(&unit),
-            Order::Discard { lease } => {
-                if self.units.discard(lease) {
-                    self.send(&Report::Discarded { lease });
-                }
-            }
-            Order::NoPayload {
-                digest,
-                damaged,
-                cause,
-            } => {
-                let fault = if damaged { Fault::Payload } else { Fault::Try };
-                self.requests.missing(&digest, UnitError { fault, cause });
-            }
-            // Its thread lives as long as this one.
-            Order::Preload { .. } | Order::Evict { .. } => drop(chores.send(order)),
-            Order::Stop => {
-                if self.units.stop() {
-                    self.signal(Signal::Idle);
-                }
-            }
-        }
     }
 
     // === the keys thread ===
@@ -330,68 +300,6 @@ impl<P: Prover> Shared<P> {
         *told = now;
     }
 
-    // === the look-ahead thread ===
-
-    fn look_ahead(&self) {
-        while let Some((unit, mut phases)) = self.units.next_to_prepare() {
-            let lease = unit.lease;
-            let prepared = self.prepare(&unit, &mut phases);
-            match self.units.prepared(lease, prepared, phases) {
-                Some(Ok(())) => {}
-                Some(Err(error)) => self.failed(&unit, &error),
-                None => self.send(&Report::Discarded { lease }),
-            }
-        }
-    }
-
-    fn prepare(
-        &self,
-        unit: &Unit,
-        phases: &mut Phases,
-    ) -> Result<(Arc<P::Request>, P::Prepared), UnitError> {
-        let want = || {
-            self.send(&Report::Want {
-                digest: unit.digest,
-            });
-        };
-        let request = self.requests.get(&unit.digest, want, |payload| {
-            phases.run("decode", Part::Witness, || {
-                blamed(|| self.prover.decode(unit, payload))
-            })
-        })?;
-        let prepared = blamed(|| self.prover.prepare(unit, &request, phases))?;
-        Ok((request, prepared))
-    }
-
-    // === the prover thread ===
-
-    fn prove_units(&self) {
-        match caught(|| self.prover.self_test()) {
-            Ok(Ok(())) => self.send(&Report::Ready),
-            Ok(Err(cause)) | Err(cause) => return self.signal(Signal::Unfit(cause)),
-        }
-        loop {
-            match self.units.next_to_prove() {
-                Next::Stopped => return self.signal(Signal::Idle),
-                Next::Unit(unit, ready, mut phases) => {
-                    let result = match ready {
-                        Some(ready) => Ok(ready),
-                        None => self.prepare(&unit, &mut phases),
-                    };
-                    let proof = result.and_then(|(request, prepared)| {
-                        blamed(|| self.prover.prove(&unit, &request, prepared, &mut phases))
-                    });
-                    self.tell_keys();
-                    match proof {
-                        Ok(proof) => self.send(&Report::returned(unit.lease, proof, phases.0)),
-                        Err(error) => self.failed(&unit, &error),
-                    }
-                    self.units.done(unit.lease);
-                }
-            }
-        }
-    }
-
     fn failed(&self, unit: &Unit, error: &UnitError) {
         let UnitError { fault, cause } = error;
         tracing::warn!(
@@ -404,26 +312,178 @@ impl<P: Prover> Shared<P> {
         self.send(&Report::failed(unit.lease, *fault, cause));
     }
 
+    fn decode(&self, unit: &Unit, spans: &mut Spans) -> Result<Arc<P::Request>, UnitError> {
+        let want = || {
+            self.send(&Report::Want {
+                digest: unit.digest,
+            });
+        };
+        self.requests.get(&unit.digest, want, |payload| {
+            // Others wait for it, also when it panics.
+            spans.run("decode", Lane::Witness, || {
+                caught(|| self.prover.decode(unit, payload))
+                    .unwrap_or_else(|cause| Err(self.broken(cause)))
+            })
+        })
+    }
+
+    /// An error of the whole process, which is replaced.
+    fn broken(&self, cause: String) -> UnitError {
+        UnitError {
+            fault: Fault::Device,
+            cause,
+        }
+    }
+}
+
+impl<P: Prover> Work for Stages<P> {
+    type Id = LeaseId;
+    type Unit = Unit;
+    type Ready = P::Prepared;
+    type Sums = P::Sums;
+    type Proof = Vec<u8>;
+    type Error = UnitError;
+
+    fn bytes(&self, unit: &Unit) -> u64 {
+        self.prover.bytes(unit)
+    }
+
+    fn prepare(&self, unit: &Unit, spans: &mut Spans) -> Result<P::Prepared, UnitError> {
+        let request = self.decode(unit, spans)?;
+        self.prover.prepare(unit, &request, spans)
+    }
+
+    fn sums(
+        &self,
+        unit: &Unit,
+        ready: &P::Prepared,
+        spans: &mut Spans,
+    ) -> Result<P::Sums, UnitError> {
+        self.prover.sums(unit, ready, spans)
+    }
+
+    fn finish(
+        &self,
+        unit: &Unit,
+        ready: P::Prepared,
+        sums: P::Sums,
+        spans: &mut Spans,
+    ) -> Result<Vec<u8>, UnitError> {
+        self.prover.finish(unit, ready, sums, spans)
+    }
+
+    fn panicked(&self, text: &str) -> UnitError {
+        self.broken(internal_error(text))
+    }
+
+    fn ended(&self, id: LeaseId, unit: &Unit, result: Result<Vec<u8>, UnitError>, spans: Spans) {
+        self.tell_keys();
+        match result {
+            Ok(proof) => self.send(&Report::returned(id, proof, phases::of(&spans))),
+            Err(error) => self.failed(unit, &error),
+        }
+    }
+
+    fn dropped(&self, lease: LeaseId) {
+        self.send(&Report::Discarded { lease });
+    }
+}
+
+impl<P: Prover> Shared<P> {
+    fn stages(&self) -> &Stages<P> {
+        self.pipeline.work()
+    }
+
+    // === the reader thread ===
+
+    fn read(&self, mut reader: impl Read, chores: &Sender<Order>) {
+        let signal = loop {
+            match message::hear(&mut reader) {
+                Ok(None) => break Signal::Abandoned,
+                Err(Error::Pipe(_)) => break Signal::Abandoned,
+                Err(error) => break Signal::Broken(error),
+                Ok(Some(Heard::Payload(digest, payload))) => {
+                    self.stages().requests.arrived(&digest, payload);
+                }
+                Ok(Some(Heard::Order(order))) => self.obey(order, chores),
+            }
+        };
+        self.stages().signal(signal);
+    }
+
+    fn obey(&self, order: Order, chores: &Sender<Order>) {
+        match order {
+            Order::Prepare(unit) => self.pipeline.prepare(unit.lease, unit),
+            Order::Prove(unit) => self.pipeline.prove(unit.lease, unit),
+            Order::Discard { lease } => {
+                if self.pipeline.discard(lease) {
+                    self.stages().send(&Report::Discarded { lease });
+                }
+            }
+            Order::NoPayload {
+                digest,
+                damaged,
+                cause,
+            } => {
+                let fault = if damaged { Fault::Payload } else { Fault::Try };
+                let error = UnitError { fault, cause };
+                self.stages().requests.missing(&digest, error);
+            }
+            // Its thread lives as long as this one.
+            Order::Preload { .. } | Order::Evict { .. } => drop(chores.send(order)),
+            Order::Stop => {
+                self.pipeline.stop();
+                // Before the pipeline has threads, nobody else says so.
+                if !self.pipeline.is_proving() {
+                    self.stages().signal(Signal::Idle);
+                }
+            }
+        }
+    }
+
+    // === the threads of the pipeline ===
+
+    /// Tests the device, says that it is ready, and starts the pipeline's threads.
+    fn begin(self: &Arc<Self>) {
+        let stages = self.stages();
+        match caught(|| stages.prover.self_test()) {
+            Ok(Ok(())) => stages.send(&Report::Ready),
+            Ok(Err(cause)) | Err(cause) => return stages.signal(Signal::Unfit(cause)),
+        }
+        for role in self.pipeline.roles() {
+            let attend = move |shared: Arc<Self>| {
+                shared.pipeline.attend(role);
+                // The last stage: nothing is under way any more.
+                if role == Role::Finish {
+                    shared.stages().signal(Signal::Idle);
+                }
+            };
+            if let Err(error) = start(role.name(), self, attend) {
+                return stages.signal(Signal::Broken(error));
+            }
+        }
+    }
+
     // === the heartbeat thread ===
 
     fn beat(&self, settings: Served) {
-        let pulse = self.prover.pulse();
+        let pulse = self.stages().prover.pulse();
         let mut moved = (pulse.steps(), Instant::now());
         let mut stalled = false;
         loop {
             std::thread::sleep(settings.heartbeat);
-            for lease in self.units.overdue_discards() {
-                self.send(&Report::Discarded { lease });
+            for lease in self.pipeline.overdue_drops() {
+                self.stages().dropped(lease);
             }
             let steps = pulse.steps();
-            if steps != moved.0 || !self.units.is_proving() {
+            if steps != moved.0 || !self.pipeline.is_busy() {
                 moved = (steps, Instant::now());
                 stalled = false;
             }
             let (stage, done) = pulse.now();
             if moved.1.elapsed() < settings.stall {
                 let stage = stage.to_owned();
-                self.send(&Report::Heartbeat { stage, done });
+                self.stages().send(&Report::Heartbeat { stage, done });
             } else if !stalled {
                 stalled = true;
                 let seconds = settings.stall.as_secs();
@@ -435,16 +495,6 @@ impl<P: Prover> Shared<P> {
     }
 }
 
-/// Runs `work`; a panic is an error of the whole process, which is replaced.
-fn blamed<T>(work: impl FnOnce() -> Result<T, UnitError>) -> Result<T, UnitError> {
-    caught(work).unwrap_or_else(|cause| {
-        Err(UnitError {
-            fault: Fault::Device,
-            cause,
-        })
-    })
-}
-
 /// Runs `work` and turns a panic into its text.
 fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
@@ -453,6 +503,10 @@ fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        format!("internal error: {text}; please report it")
+        internal_error(text)
     })
+}
+
+fn internal_error(text: &str) -> String {
+    format!("internal error: {text}; please report it")
 }

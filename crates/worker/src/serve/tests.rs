@@ -72,7 +72,8 @@ impl Scripted {
 
 impl Prover for Scripted {
     type Request = Vec<u8>;
-    type Prepared = u32;
+    type Prepared = Vec<u8>;
+    type Sums = u32;
 
     fn hello(&self) -> Hello {
         Hello {
@@ -99,21 +100,20 @@ impl Prover for Scripted {
         self.act(unit, "decode:").map(|()| payload)
     }
 
-    fn prepare(&self, unit: &Unit, _: &Vec<u8>, phases: &mut Phases) -> Result<u32, UnitError> {
-        phases.run("witness", Part::Witness, || self.act(unit, "prepare:"))?;
-        Ok(unit.index + 1)
-    }
-
-    fn prove(
+    fn prepare(
         &self,
         unit: &Unit,
         request: &Vec<u8>,
-        prepared: u32,
-        phases: &mut Phases,
+        spans: &mut Spans,
     ) -> Result<Vec<u8>, UnitError> {
-        assert_eq!(prepared, unit.index + 1);
+        spans.run("witness", Lane::Witness, || self.act(unit, "prepare:"))?;
+        Ok([&request[..], &unit.index.to_le_bytes()].concat())
+    }
+
+    fn sums(&self, unit: &Unit, prepared: &Vec<u8>, spans: &mut Spans) -> Result<u32, UnitError> {
+        assert!(prepared.ends_with(&unit.index.to_le_bytes()));
         self.pulse.begin("proving", 2);
-        phases.run("sums", Part::Device, || self.act(unit, "prove:"))?;
+        spans.run("sums", Lane::Device, || self.act(unit, "prove:"))?;
         self.keys
             .lock()
             .unwrap()
@@ -121,7 +121,19 @@ impl Prover for Scripted {
         if self.keys.lock().unwrap().is_empty() {
             self.keys.lock().unwrap().push((unit.circuit, 7));
         }
-        Ok([&request[..], &unit.index.to_le_bytes()].concat())
+        Ok(unit.index + 1)
+    }
+
+    fn finish(
+        &self,
+        unit: &Unit,
+        prepared: Vec<u8>,
+        sums: u32,
+        spans: &mut Spans,
+    ) -> Result<Vec<u8>, UnitError> {
+        assert_eq!(sums, unit.index + 1);
+        spans.run("verify", Lane::Finish, || self.act(unit, "finish:"))?;
+        Ok(prepared)
     }
 
     fn preload(&self, circuit: CircuitId) -> Result<(bool, u64), String> {
@@ -295,10 +307,10 @@ fn units_of_a_job_decode_once_and_come_back_with_their_phases() {
     ));
     let (bytes, phases) = proof(daemon.hears(), 1);
     assert_eq!(bytes, [5, 5, 5, 5, 1, 0, 0, 0]);
-    assert_eq!(phases, ["decode", "witness", "sums"]);
+    assert_eq!(phases, ["decode", "witness", "sums", "verify"]);
     daemon.says(&Order::Prepare(unit(2, 5, "")));
     daemon.says(&Order::Prove(unit(2, 5, "")));
-    assert_eq!(proof(daemon.hears(), 2).1, ["witness", "sums"]);
+    assert_eq!(proof(daemon.hears(), 2).1, ["witness", "sums", "verify"]);
     assert_eq!(daemon.decoded.load(Ordering::SeqCst), 1);
     assert_eq!(daemon.end().unwrap(), End::Abandoned);
 }
@@ -379,6 +391,7 @@ fn a_panic_is_a_fault_of_the_process_and_named() {
         (1, "prove:panic"),
         (2, "prepare:panic"),
         (3, "decode:panic"),
+        (4, "finish:panic"),
     ] {
         let job = u8::try_from(lease).unwrap();
         daemon.says(&Order::Prove(unit(lease, job, script)));

@@ -11,9 +11,10 @@ use filecoin::{CircuitId, ProofKind, SectorSize, SubmitProofRequest};
 use groth16::CpuBackend;
 use groth16::key::KeyStore;
 use groth16::setup::{self, SetupRequest};
+use pipeline::Spans;
 use store::{Digest, JobId, Priority};
 use worker::message::Unit;
-use worker::{CircuitProver, KeyLimits, KeyRing, Phases, ProofJudge, Prover, Pulse};
+use worker::{CircuitProver, KeyLimits, KeyRing, ProofJudge, Prover, Pulse};
 
 use crate::world::{World, actor, settings};
 
@@ -50,10 +51,11 @@ fn unit(submit: &SubmitProofRequest) -> Unit {
 
 /// Proves as a worker does, and stores the proof where the replaying workers look.
 fn prove(prover: &CircuitProver, submit: &SubmitProofRequest, folder: &Path) {
-    let (unit, mut phases) = (unit(submit), Phases::default());
+    let (unit, mut spans) = (unit(submit), Spans::default());
     let request = prover.decode(&unit, submit.to_payload()).unwrap();
-    let witness = prover.prepare(&unit, &request, &mut phases).unwrap();
-    let proof = prover.prove(&unit, &request, witness, &mut phases).unwrap();
+    let witness = prover.prepare(&unit, &request, &mut spans).unwrap();
+    let sums = prover.sums(&unit, &witness, &mut spans).unwrap();
+    let proof = prover.finish(&unit, witness, sums, &mut spans).unwrap();
     fs::write(folder.join(format!("{}-0", unit.digest)), proof).unwrap();
 }
 
@@ -89,7 +91,7 @@ pub fn judged() {
     wrong.vanilla_proofs[0][at] ^= 1;
     let decoded = prover.decode(&unit(&wrong), wrong.to_payload());
     let error = decoded
-        .and_then(|request| prover.prepare(&unit(&wrong), &request, &mut Phases::default()))
+        .and_then(|request| prover.prepare(&unit(&wrong), &request, &mut Spans::default()))
         .err()
         .unwrap();
     assert_eq!(

@@ -88,6 +88,7 @@ pub fn cannot_start() {
         arguments: Vec::new(),
         environment: Vec::new(),
         circuits: CircuitId::all().collect(),
+        at_a_time: 1,
         look_ahead: 1,
         stop_grace: Duration::ZERO,
     };

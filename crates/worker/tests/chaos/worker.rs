@@ -11,10 +11,11 @@ use std::time::Duration;
 use engine::scheduler::Fault;
 use filecoin::CircuitId;
 use groth16::progress::Progress;
+use pipeline::{Lane, Spans};
 use rustix::process::{Signal, getpid, kill_process};
 use store::Digest;
-use worker::message::{Hello, Part, Unit};
-use worker::{Phases, Prover, Pulse, Served, UnitError, serve};
+use worker::message::{Hello, Unit};
+use worker::{Prover, Pulse, Served, UnitError, serve};
 
 use crate::world::right_proof;
 
@@ -56,7 +57,8 @@ impl Actor {
 impl Prover for Actor {
     /// The digest of the payload as it came.
     type Request = Digest;
-    type Prepared = ();
+    type Prepared = Digest;
+    type Sums = Vec<u8>;
 
     fn hello(&self) -> Hello {
         Hello {
@@ -93,18 +95,23 @@ impl Prover for Actor {
         })
     }
 
-    fn prepare(&self, _: &Unit, _: &Digest, phases: &mut Phases) -> Result<(), UnitError> {
-        phases.run("witness", Part::Witness, || self.sleep("prepare-ms"));
-        Ok(())
+    fn prepare(&self, _: &Unit, digest: &Digest, spans: &mut Spans) -> Result<Digest, UnitError> {
+        spans.run("witness", Lane::Witness, || self.sleep("prepare-ms"));
+        Ok(*digest)
     }
 
-    fn prove(
+    fn finish(
         &self,
-        unit: &Unit,
-        digest: &Digest,
-        (): (),
-        phases: &mut Phases,
+        _: &Unit,
+        _: Digest,
+        proof: Vec<u8>,
+        spans: &mut Spans,
     ) -> Result<Vec<u8>, UnitError> {
+        spans.run("verify", Lane::Finish, || self.sleep("verify-ms"));
+        Ok(proof)
+    }
+
+    fn sums(&self, unit: &Unit, digest: &Digest, spans: &mut Spans) -> Result<Vec<u8>, UnitError> {
         let n = 1 + self.begun.fetch_add(1, Ordering::SeqCst);
         self.pulse.begin("acting", 1);
         if self.is_due("die", n) {
@@ -128,7 +135,7 @@ impl Prover for Actor {
             std::thread::sleep(Duration::from_millis(10));
             self.pulse.advance(1);
         }
-        phases.run("sums", Part::Device, || self.sleep("prove-ms"));
+        spans.run("sums", Lane::Device, || self.sleep("prove-ms"));
         if self.is_due("fail", n) {
             let cause = "told to fail".to_owned();
             return Err(UnitError {

@@ -74,6 +74,7 @@ pub fn actor(name: &str, options: &[&str]) -> Arc<WorkerProcess> {
         arguments,
         environment: Vec::new(),
         circuits: CircuitId::all().collect(),
+        at_a_time: 1,
         look_ahead: 1,
         stop_grace: Duration::from_millis(500),
     };

@@ -91,12 +91,14 @@ impl Simulation {
             let circuits = CircuitId::all().filter(|c| !small || post(c)).collect();
             let id = DeviceId(id);
             let look_ahead = id.0 as usize % 3;
+            let at_a_time = 1 + id.0 as usize % 2;
             simulation.processes.insert(id, Process::default());
             simulation.later(
                 0,
                 Event::DeviceAdded(DeviceSpec {
                     id,
                     circuits,
+                    at_a_time,
                     look_ahead,
                 }),
             );

@@ -160,7 +160,9 @@ impl Simulation {
             "started without a lease"
         );
         let process = self.processes.get_mut(&device).expect("a known device");
-        assert_eq!(process.running.replace(lease), None, "{device} is busy");
+        assert!(process.running.insert(lease), "{device} has it already");
+        let most = self.scheduler.devices[&device].at_a_time;
+        assert!(process.running.len() <= most, "{device} is busy");
         *self.books.starts.entry(device).or_default() += 1;
         let (submission, accepted) = &self.books.open[&unit.job];
         let wait = self.now - accepted;
@@ -195,10 +197,10 @@ impl Simulation {
             return;
         }
         for view in self.scheduler.devices() {
-            if view.status != DeviceStatus::Ready || view.running.is_some() {
+            let device = &self.scheduler.devices[&view.id];
+            if view.status != DeviceStatus::Ready || !device.has_room() {
                 continue;
             }
-            let device = &self.scheduler.devices[&view.id];
             let waits = self
                 .books
                 .open

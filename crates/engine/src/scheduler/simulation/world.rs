@@ -14,7 +14,7 @@ pub(super) struct Process {
     pub(super) alive: bool,
     /// It has stopped answering.
     pub(super) hung: bool,
-    pub(super) running: Option<LeaseId>,
+    pub(super) running: BTreeSet<LeaseId>,
     pub(super) held: BTreeSet<LeaseId>,
 }
 
@@ -160,7 +160,7 @@ impl Simulation {
                 let first = process.alive && process.incarnation == incarnation;
                 if first {
                     process.alive = false;
-                    process.running = None;
+                    process.running.clear();
                     let held = std::mem::take(&mut process.held);
                     self.books.leases.retain(|lease, _| !held.contains(lease));
                 }
@@ -202,9 +202,7 @@ impl Simulation {
         if !process.alive || process.hung || !process.held.remove(&lease) {
             return false;
         }
-        if process.running == Some(lease) {
-            process.running = None;
-        }
+        process.running.remove(&lease);
         self.books.leases.remove(&lease);
         true
     }

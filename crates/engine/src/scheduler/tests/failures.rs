@@ -39,6 +39,38 @@ fn a_unit_that_failed_goes_to_another_device() {
 }
 
 #[test]
+fn a_process_that_dies_with_two_units_of_a_job_costs_each_a_try() {
+    let mut world = World::new(config());
+    world.event(Event::DeviceAdded(DeviceSpec {
+        id: DeviceId(0),
+        circuits: CircuitId::all().collect(),
+        at_a_time: 2,
+        look_ahead: 0,
+    }));
+    world.ready(0, 1);
+    let (job, mut out) = world.submit_ok(submission(1, POREP, 2));
+    for incarnation in 1..=3 {
+        assert_eq!(begun(&out).len(), 2, "process {incarnation}");
+        let gone = stopped(&mut world, 0, incarnation);
+        if incarnation == 3 {
+            // The last try of both: the job fails once.
+            assert_eq!(failure_code(&gone), "UNIT_FAILED");
+            let ends =
+                |action: &&Action| matches!(action, Action::Ended { job: id, .. } if *id == job);
+            assert_eq!(gone.iter().filter(ends).count(), 1);
+            return;
+        }
+        world.pass(600_000);
+        out = Vec::new();
+        world.tickets += 1;
+        out.extend(world.event(Event::DeviceReady {
+            device: DeviceId(0),
+            incarnation: incarnation + 1,
+        }));
+    }
+}
+
+#[test]
 fn a_request_at_fault_is_not_tried_again() {
     let mut world = World::with_devices(config(), 2);
     let (_, out) = world.submit_ok(submission(1, POREP, 4));
@@ -261,6 +293,7 @@ fn a_device_that_does_not_become_ready_or_does_not_end_is_dealt_with() {
     world.event(Event::DeviceAdded(DeviceSpec {
         id: DeviceId(0),
         circuits,
+        at_a_time: 1,
         look_ahead: 0,
     }));
     let out = world.pass(600_000);

@@ -88,6 +88,7 @@ impl World {
         self.event(Event::DeviceAdded(DeviceSpec {
             id,
             circuits,
+            at_a_time: 1,
             look_ahead,
         }));
         self.ready(id.0, 1);

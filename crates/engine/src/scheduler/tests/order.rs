@@ -242,6 +242,45 @@ fn units_are_prepared_ahead_as_far_as_the_device_allows() {
     assert_eq!(prepared(&out).len(), 1);
 }
 
+/// A device that takes two units at a time, and looks one ahead.
+fn two_at_a_time(world: &mut World, id: u32) {
+    world.event(Event::DeviceAdded(DeviceSpec {
+        id: DeviceId(id),
+        circuits: CircuitId::all().collect(),
+        at_a_time: 2,
+        look_ahead: 1,
+    }));
+    world.ready(id, 1);
+}
+
+#[test]
+fn a_device_that_takes_two_units_has_two_and_the_lane_waits_for_either() {
+    let mut world = World::new(config());
+    two_at_a_time(&mut world, 0);
+    let (_, out) = world.submit_ok(submission(1, POREP, 5));
+    let running = begun(&out);
+    assert_eq!((running.len(), prepared(&out).len()), (2, 1));
+    let (winning, out) = world.submit_ok(submission(2, WINNING, 1));
+    assert!(begun(&out).is_empty());
+    // The second one ends first.
+    let out = world.prove(running[1]);
+    assert_eq!(one(&out).unit.job, winning);
+    let view = world.scheduler.devices().next().unwrap();
+    assert_eq!(view.running.unwrap().1, running[0].unit.index);
+}
+
+#[test]
+fn work_spreads_before_it_piles_up() {
+    let mut world = World::new(config());
+    two_at_a_time(&mut world, 0);
+    two_at_a_time(&mut world, 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 2));
+    let devices: Vec<_> = begun(&out).iter().map(|begun| begun.device).collect();
+    assert_eq!(devices, [DeviceId(0), DeviceId(1)]);
+    let (_, out) = world.submit_ok(submission(2, POREP, 3));
+    assert_eq!((begun(&out).len(), prepared(&out).len()), (2, 1));
+}
+
 #[test]
 fn an_idle_device_takes_what_another_has_only_prepared() {
     let mut world = World::new(config());
@@ -251,6 +290,7 @@ fn an_idle_device_takes_what_another_has_only_prepared() {
     world.event(Event::DeviceAdded(DeviceSpec {
         id: DeviceId(1),
         circuits: CircuitId::all().collect(),
+        at_a_time: 1,
         look_ahead: 1,
     }));
     let mut out = Vec::new();
