@@ -30,8 +30,8 @@ pub use backend::{
 };
 pub use device::{
     Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, LedgerEntry, Lifetime,
-    PairBuffers, Params, Phase, PinnedBuffer, Pod, Slot, SortedPairs, Stream, scan_temp_bytes,
-    sort_temp_bytes,
+    PairBuffers, Params, Phase, PinnedBuffer, Pod, Slot, SortedPairs, Stream, Traffic,
+    scan_temp_bytes, sort_temp_bytes,
 };
 pub use error::{CudaError, DriverVersion, Result};
 pub use fatbin::Target;

@@ -255,6 +255,15 @@ pub struct BenchProveArgs {
     pub keys: KeyArgs,
 }
 
+/// Forms of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// As in the network's parameter files
+    Published,
+    /// With two transforms of each proof done once, on the key
+    Prepared,
+}
+
 /// Arguments of `cuzk bench e2e`.
 #[derive(Debug, Args)]
 pub struct BenchE2eArgs {
@@ -278,6 +287,9 @@ pub struct BenchE2eArgs {
     /// Make the keys now, from --seed, and keep them in memory: test keys that end with the process
     #[arg(long)]
     pub ephemeral: bool,
+    /// What the vectors of such a key hold
+    #[arg(long, value_enum, default_value_t = Form::Published, requires = "ephemeral")]
+    pub form: Form,
     /// Write all spans here, for ui.perfetto.dev or chrome://tracing
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use cuda::GpuBackend;
 use filecoin::Request;
@@ -18,11 +19,11 @@ use crate::table;
 
 /// The most proofs that are under way on a GPU: with a streamed key they share a pass.
 pub const GPU_PROOFS_MAX: usize = 4;
-/// Host memory of the units under way on a GPU: more serves nothing, for two Window PoSts of 32 GiB on
-/// the device and one ahead are 23 GB.
-const GPU_UNIT_BYTES: u64 = 24 << 30;
+/// Host memory of the units under way on a GPU, by [`pipeline::unit_bytes`]: two Window PoSts of 32 GiB
+/// on the device and two whose witnesses are made, one of which alone would keep the device waiting.
+pub const GPU_UNIT_BYTES: u64 = 32 << 30;
 /// Threads that are left to launching, combining and verifying while witnesses are made.
-const THREADS_LEFT: usize = 2;
+pub const THREADS_LEFT: usize = 2;
 
 /// A request whose units are proven; decoded, or bytes that the first of them decodes.
 pub struct Source {
@@ -117,8 +118,10 @@ impl Prover {
         let kind = self.backend.device().kind;
         let (limits, pools) = limits(kind, units, circuit)?;
         let (sender, ended) = channel();
+        let epoch = self.gpu.as_ref().map(|gpu| gpu.epoch()).transpose()?;
         let stages = Stages {
             backend: Arc::clone(&self.backend),
+            epoch,
             progress: self.progress.clone(),
             kind,
             ended: sender,
@@ -200,6 +203,11 @@ impl Session<'_> {
         *ordered += 1;
     }
 
+    /// Bytes that have gone to the GPU, and come from it.
+    pub fn traffic(&self) -> Option<(u64, u64)> {
+        self.gpu.map(|gpu| gpu.gpu().traffic().bytes())
+    }
+
     /// Waits for the next proof; they come in the order in which they are made.
     ///
     /// # Errors
@@ -255,6 +263,8 @@ fn limits(
 /// What the pipeline does with a unit.
 struct Stages {
     backend: Arc<dyn Backend>,
+    /// From which it counts its spans.
+    epoch: Option<Instant>,
     progress: Progress,
     kind: DeviceKind,
     ended: Sender<Ended>,
@@ -289,7 +299,13 @@ impl Work for Stages {
         spans: &mut Spans,
     ) -> Result<GroupSums, Failure> {
         let key = &unit.source.key;
-        Ok(pipeline::sums(&*self.backend, key, ready, spans)?)
+        Ok(pipeline::sums(
+            &*self.backend,
+            self.epoch,
+            key,
+            ready,
+            spans,
+        )?)
     }
 
     fn finish(
@@ -316,7 +332,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn no_threads() -> Failure {
+/// What is said where threads cannot be started.
+pub fn no_threads() -> Failure {
     Failure::new(
         Exit::Resources,
         "THREADS",

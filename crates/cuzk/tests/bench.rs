@@ -63,3 +63,71 @@ fn an_unknown_circuit_is_a_usage_error() {
         assert_eq!(run(arguments).code, Some(2));
     }
 }
+
+#[test]
+fn whole_requests_are_proven_and_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, copy) = (folder.path().join("trace"), folder.path().join("document"));
+    let ran = run([
+        "bench",
+        "e2e",
+        "wpost-2k",
+        "--alternate",
+        "winning-2k",
+        "--count",
+        "2",
+        "--alone",
+        "1",
+        "--ephemeral",
+        "--device",
+        "cpu",
+        "--json",
+        "--trace",
+        trace.to_str().unwrap(),
+        "--json-out",
+        copy.to_str().unwrap(),
+    ]);
+    let document: Value = serde_json::from_str(ran.ok()).unwrap();
+    assert_eq!(document["schema"], "cuzk.bench-e2e/1");
+    assert_eq!(
+        (
+            &document["requests"],
+            &document["proofs"],
+            &document["verified"]
+        ),
+        (&4.into(), &4.into(), &true.into())
+    );
+    for figure in [
+        "wall_seconds",
+        "request_seconds",
+        "steady_proof_seconds",
+        "core_seconds_per_proof",
+        "setup_core_seconds",
+    ] {
+        assert!(document[figure].as_f64().unwrap() > 0.0, "{figure}");
+    }
+    assert!(document["resident"]["own_bytes"].as_u64().unwrap() > 0);
+    let names: Vec<_> = document["circuits"].as_array().unwrap().iter().collect();
+    for (circuit, name) in names.iter().zip(["wpost-2k", "winning-2k"]) {
+        assert_eq!(circuit["circuit"], name);
+        assert_eq!(circuit["key"]["ephemeral"], true);
+        assert!(circuit["alone_seconds"].as_f64().unwrap() > 0.0);
+        let phases = document["phases"].as_array().unwrap().iter();
+        let mut of_circuit = phases.filter(|phase| phase["circuit"] == name);
+        assert!(of_circuit.any(|phase| phase["phase"] == "verify"));
+    }
+    let copied: Value = serde_json::from_slice(&std::fs::read(copy).unwrap()).unwrap();
+    assert_eq!(copied, document);
+
+    // Every proof decodes or shares a request, has a witness, sums and a verification.
+    let trace: Value = serde_json::from_slice(&std::fs::read(trace).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let count = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+    assert_eq!(
+        (count("verify"), count("check and witness"), count("h")),
+        (8, 8, 8)
+    );
+
+    let refused = run(["bench", "e2e", "wpost-2k", "--form", "prepared"]);
+    assert_eq!(refused.code, Some(2));
+}

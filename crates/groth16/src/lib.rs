@@ -28,6 +28,6 @@ pub use cpu::CpuBackend;
 pub use error::Error;
 pub use kernel::Kernel;
 pub use proof::Proof;
-pub use prove::{finish, prove};
+pub use prove::{finish, prove, sums};
 pub use quotient::{coset_product, quotient};
 pub use verify::{PreparedVerifyingKey, verify};

@@ -28,13 +28,26 @@ pub fn prove(
     witness: &PackedWitness,
     blinding: Blinding,
 ) -> Result<(Proof, PhaseTimes), Error> {
-    key.check_circuit(circuit).map_err(BackendError::from)?;
-    let (sums, mut times) = backend.sums(circuit, key, witness)?;
+    let (sums, mut times) = sums(backend, circuit, key, witness)?;
     let (proof, finishing) = finish(circuit, key, verifying_key, witness, &sums, blinding)?;
     for (phase, time) in finishing.iter() {
         times.record(phase, time);
     }
     Ok((proof, times))
+}
+
+/// What [`prove`] does on the device.
+///
+/// # Errors
+/// [`Error::Backend`].
+pub fn sums(
+    backend: &dyn Backend,
+    circuit: &CompiledCircuit,
+    key: &ProvingKey,
+    witness: &PackedWitness,
+) -> Result<(GroupSums, PhaseTimes), Error> {
+    key.check_circuit(circuit).map_err(BackendError::from)?;
+    Ok(backend.sums(circuit, key, witness)?)
 }
 
 /// What [`prove`] does after the device: makes the proof from its sums and verifies it. Apart, so that a

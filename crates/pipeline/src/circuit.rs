@@ -102,20 +102,21 @@ impl CircuitKey {
     }
 }
 
-/// The device's part of a proof.
+/// The device's part of a proof. `epoch` is the instant from which the backend counts its spans, if it
+/// does.
 ///
 /// # Errors
 /// A key that does not fit, a device that fails.
 pub fn sums(
     backend: &dyn Backend,
+    epoch: Option<Instant>,
     key: &CircuitKey,
     witness: &PackedWitness,
     spans: &mut Spans,
 ) -> Result<GroupSums, Error> {
-    let (sums, times) = backend
-        .sums(&key.circuit, &key.key, witness)
-        .map_err(groth16::Error::from)?;
-    spans.add_phases(Lane::Device, Instant::now(), &times);
+    let began = Instant::now();
+    let (sums, times) = groth16::sums(backend, &key.circuit, &key.key, witness)?;
+    spans.add_sums(&times, epoch, (began, Instant::now()));
     Ok(sums)
 }
 
@@ -130,6 +131,7 @@ pub fn finish(
     spans: &mut Spans,
 ) -> Result<Proof, Error> {
     let blinding = Blinding::random()?;
+    let began = Instant::now();
     let (proof, times) = groth16::finish(
         &key.circuit,
         &key.key,
@@ -138,6 +140,6 @@ pub fn finish(
         sums,
         blinding,
     )?;
-    spans.add_phases(Lane::Finish, Instant::now(), &times);
+    spans.add_from(Lane::Finish, began, times.iter());
     Ok(proof)
 }

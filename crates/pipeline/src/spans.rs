@@ -61,15 +61,46 @@ impl Spans {
         });
     }
 
-    /// Adds phases that followed one another and have ended by `end`.
-    pub fn add_phases(&mut self, lane: Lane, end: Instant, times: &PhaseTimes) {
-        let mut start = end.checked_sub(times.total()).unwrap_or(end);
-        for (name, time) in times.iter() {
-            // A backend's loading of a key is its first phase.
-            let lane = if name == LOAD_PHASE { Lane::Load } else { lane };
+    /// Adds phases that follow one another from `start` on.
+    pub fn add_from(
+        &mut self,
+        lane: Lane,
+        mut start: Instant,
+        phases: impl Iterator<Item = (&'static str, Duration)>,
+    ) {
+        for (name, time) in phases {
             self.add(name, lane, start, start + time);
             start += time;
         }
+    }
+
+    /// Adds what a backend says of a call that began and ended then. Where it says when its device
+    /// worked, since `epoch`, that counts; what it did before follows the call's begin, and all
+    /// else precedes its end.
+    pub fn add_sums(
+        &mut self,
+        times: &PhaseTimes,
+        epoch: Option<Instant>,
+        (began, ended): (Instant, Instant),
+    ) {
+        let known = epoch.map_or(&[][..], |_| times.spans());
+        if let Some(epoch) = epoch {
+            for span in known {
+                let at = |ns| epoch + Duration::from_nanos(ns);
+                self.add(span.name, Lane::Device, at(span.start_ns), at(span.end_ns));
+            }
+        }
+        let is_load = |name: &str| name == LOAD_PHASE;
+        let is_known = |name: &str| known.iter().any(|span| span.name == name);
+        let load = times.iter().filter(|(name, _)| is_load(name));
+        self.add_from(Lane::Load, began, load);
+        let rest = || {
+            let rest = times.iter();
+            rest.filter(|(name, _)| !is_load(name) && !is_known(name))
+        };
+        let total = rest().map(|(_, time)| time).sum();
+        let start = ended.checked_sub(total).unwrap_or(began);
+        self.add_from(Lane::Device, start, rest());
     }
 
     /// In the order in which they were added.
@@ -116,18 +147,37 @@ mod tests {
     }
 
     #[test]
-    fn phases_end_when_they_were_seen_to() {
+    fn phases_lie_where_the_backend_says_or_before_the_end() {
+        let ms = Duration::from_millis;
         let mut times = PhaseTimes::default();
-        times.record("load key", Duration::from_millis(30));
-        times.record("h", Duration::from_millis(5));
-        let mut spans = Spans::default();
-        let end = Instant::now() + Duration::from_secs(1);
-        spans.add_phases(Lane::Device, end, &times);
-        let [load, h] = &spans.0[..] else {
-            panic!("{spans:?}")
+        times.record("load key", ms(30));
+        times.record("h", ms(5));
+        times.record("combine", ms(2));
+        let (epoch, began) = (Instant::now(), Instant::now() + ms(100));
+        let call = (began, began + ms(1000));
+        let place = |times: &PhaseTimes, epoch| {
+            let mut spans = Spans::default();
+            spans.add_sums(times, epoch, call);
+            let place = |span: &Span| (span.name.to_string(), span.lane, span.start, span.end);
+            spans.iter().map(place).collect::<Vec<_>>()
         };
-        assert_eq!((load.lane, h.lane), (Lane::Load, Lane::Device));
-        assert_eq!((load.end, h.end), (h.start, end));
-        assert_eq!(load.time(), Duration::from_millis(30));
+        let load = ("load key".to_owned(), Lane::Load, began, began + ms(30));
+        let last = call.1 - ms(2);
+        let combine = ("combine".to_owned(), Lane::Device, last, call.1);
+        let h = |start| ("h".to_owned(), Lane::Device, start, start + ms(5));
+        // A backend that does not say when.
+        let expected = [load.clone(), h(last - ms(5)), combine.clone()];
+        assert_eq!(place(&times, None), expected);
+        assert_eq!(place(&times, Some(epoch)), expected);
+        times.record_span(groth16::PhaseSpan {
+            name: "h",
+            start_ns: 400_000_000,
+            end_ns: 405_000_000,
+        });
+        assert_eq!(place(&times, None), expected);
+        assert_eq!(
+            place(&times, Some(epoch)),
+            [h(epoch + ms(400)), load, combine]
+        );
     }
 }

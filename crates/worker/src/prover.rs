@@ -8,7 +8,7 @@ use filecoin::{CircuitId, Request, WitnessError, check};
 use groth16::progress::Progress;
 use groth16::{Backend, BackendError, DeviceKind, GroupSums};
 use pipeline::{Lane, Limits, Pools, Spans, Statement};
-use r1cs::PackedWitness;
+use r1cs::{CompiledCircuit, PackedWitness};
 
 use crate::keys::{KeyRing, LoadedKey, key_fault};
 use crate::message::{Hello, Unit};
@@ -37,6 +37,9 @@ pub struct CircuitProver {
     memory_bytes: Option<u64>,
     limits: Limits,
     pools: Mutex<Option<Pools>>,
+    /// From which the backend counts its spans.
+    epoch: Option<Instant>,
+    unload: Box<dyn Fn(&CompiledCircuit) -> u64 + Send + Sync>,
     self_test: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
@@ -60,6 +63,8 @@ impl CircuitProver {
             memory_bytes: None,
             limits: ONE_AT_A_TIME,
             pools: Mutex::default(),
+            epoch: None,
+            unload: Box::new(|_| 0),
             self_test: Box::new(|| Ok(())),
         }
     }
@@ -79,6 +84,28 @@ impl CircuitProver {
         Self {
             limits,
             pools: Mutex::new(pools),
+            ..self
+        }
+    }
+
+    /// Says from which instant the backend counts its spans.
+    #[must_use]
+    pub fn with_epoch(self, epoch: Instant) -> Self {
+        Self {
+            epoch: Some(epoch),
+            ..self
+        }
+    }
+
+    /// Calls `unload` for a circuit whose key is let go of: it takes the circuit out of the device's memory,
+    /// and says how many bytes that frees.
+    #[must_use]
+    pub fn with_unload(
+        self,
+        unload: impl Fn(&CompiledCircuit) -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            unload: Box::new(unload),
             ..self
         }
     }
@@ -183,7 +210,7 @@ impl Prover for CircuitProver {
         if let Some(time) = load {
             spans.add("open key", Lane::Load, began, began + time);
         }
-        let sums = pipeline::sums(&*self.backend, &key.key, witness, spans);
+        let sums = pipeline::sums(&*self.backend, self.epoch, &key.key, witness, spans);
         let sums = sums.map_err(|error| UnitError::new(fault_of(&error), &error))?;
         Ok((key, sums))
     }
@@ -209,7 +236,15 @@ impl Prover for CircuitProver {
     }
 
     fn evict(&self, circuit: CircuitId) -> (bool, u64) {
-        self.keys.evict(circuit)
+        let (was_loaded, freed) = self.keys.evict(circuit);
+        if freed == 0 {
+            return (was_loaded, freed);
+        }
+        let on_device = circuit
+            .compiled()
+            .map_or(0, |circuit| (self.unload)(&circuit));
+        // Of a device with memory of its own, that counts; the file was only mapped.
+        (was_loaded, if on_device > 0 { on_device } else { freed })
     }
 
     fn keys(&self) -> Vec<(CircuitId, u64)> {

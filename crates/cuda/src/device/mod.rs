@@ -30,7 +30,7 @@ pub use memory::{Arena, DeviceSlice, Pod};
 pub use pinned::PinnedBuffer;
 pub(crate) use pinned::{copy_parallel, elements_mut};
 pub use sort::{PairBuffers, SortedPairs, scan_temp_bytes, sort_temp_bytes};
-pub use stream::{Event, Stream};
+pub use stream::{Event, Stream, Traffic};
 
 /// A device and its context. Clones are the same device.
 #[derive(Clone)]
@@ -38,6 +38,7 @@ pub struct Device {
     driver: Arc<dyn Driver>,
     kernels: Arc<Mutex<HashMap<(Topic, &'static str), Kernel>>>,
     vram_limit: Option<u64>,
+    traffic: Arc<Traffic>,
 }
 
 /// What a device is.
@@ -103,6 +104,7 @@ impl Device {
             driver,
             kernels: Arc::default(),
             vram_limit: None,
+            traffic: Arc::default(),
         }
     }
 
@@ -120,6 +122,11 @@ impl Device {
         self.driver.properties()
     }
 
+    /// What its streams have copied between it and the host.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
     /// Bytes of memory that are free now.
     ///
     /// # Errors
@@ -133,7 +140,7 @@ impl Device {
     /// # Errors
     /// A driver that fails.
     pub fn stream(&self) -> Result<Stream> {
-        Stream::new(Arc::clone(&self.driver))
+        Stream::new(Arc::clone(&self.driver), Arc::clone(&self.traffic))
     }
 
     /// Memory for all buffers of `ledger`, in one allocation.

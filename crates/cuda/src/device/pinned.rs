@@ -141,6 +141,7 @@ impl Stream {
             self.driver
                 .upload(self.handle, dst.ptr(), from.cast(), dst.bytes())?;
         }
+        self.traffic.went_up(dst.bytes());
         src.note(self)
     }
 
@@ -166,6 +167,7 @@ impl Stream {
             self.driver
                 .download(self.handle, src.ptr(), to.cast(), src.bytes())?;
         }
+        self.traffic.came_down(src.bytes());
         dst.note(self)
     }
 }

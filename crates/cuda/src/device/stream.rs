@@ -22,10 +22,34 @@ pub struct Stream {
     pub(crate) id: u64,
     /// The kernel launched last, for error texts.
     last: Mutex<&'static str>,
+    pub(crate) traffic: Arc<Traffic>,
+}
+
+/// Bytes that have been copied between host and device, both ways.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    up: AtomicU64,
+    down: AtomicU64,
+}
+
+impl Traffic {
+    pub(crate) fn went_up(&self, bytes: usize) {
+        self.up.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn came_down(&self, bytes: usize) {
+        self.down.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// To the device, and from it.
+    pub fn bytes(&self) -> (u64, u64) {
+        let read = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed);
+        (read(&self.up), read(&self.down))
+    }
 }
 
 impl Stream {
-    pub(crate) fn new(driver: Arc<dyn Driver>) -> Result<Self> {
+    pub(crate) fn new(driver: Arc<dyn Driver>, traffic: Arc<Traffic>) -> Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let handle = driver.create_stream()?;
         Ok(Stream {
@@ -33,6 +57,7 @@ impl Stream {
             handle,
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             last: Mutex::new("a kernel"),
+            traffic,
         })
     }
 
@@ -55,6 +80,7 @@ impl Stream {
             self.driver
                 .upload(self.handle, address, src.as_ptr().cast(), bytes)?;
         }
+        self.traffic.went_up(bytes);
         self.synchronize()
     }
 
@@ -75,6 +101,7 @@ impl Stream {
             self.driver
                 .download(self.handle, src.ptr(), dst.as_mut_ptr().cast(), src.bytes())?;
         }
+        self.traffic.came_down(src.bytes());
         self.synchronize()
     }
 

@@ -8,17 +8,22 @@ use cuda::{CudaError, Device, GpuBackend, PlanTarget, ProofPlan};
 use filecoin::CircuitId;
 use groth16::key::KeyStore;
 use groth16::{Backend, CpuBackend};
+use pipeline::{Limits, Pools};
 use serde::{Deserialize, Serialize};
 use worker::{CircuitProver, KeyLimits, KeyRing, Pulse, Served, serve};
 
 use crate::Context;
 use crate::cli::{WorkerArgs, WorkerDevice};
 use crate::failure::{Exit, Failure};
+use crate::proving::{self, GPU_UNIT_BYTES, THREADS_LEFT};
 use crate::size::Size;
 use crate::{keys, logging, memory};
 
-/// A GPU has the key that it proves with in its own memory, and no other.
-const GPU_KEYS: usize = 1;
+/// Units that a GPU has at a time: while the sums of one run, the next is uploaded and begins.
+pub const GPU_UNITS: usize = 2;
+/// Units that are prepared for a GPU beside those: a small witness takes a thread for twice as long as
+/// the GPU its sums.
+pub const GPU_LOOK_AHEAD: usize = 3;
 /// Added to a worker's share of memory, in thousandths, when the system looks for whom to kill.
 const OOM_SCORE: &str = "500";
 /// Pause between heartbeats; the daemon gives up after 15 s of silence.
@@ -101,14 +106,24 @@ fn gpu(
     };
     let backend = Arc::new(backend.with_progress(pulse.clone()));
     let circuits = fitting(backend.gpu(), with_keys(&store), args.vram.map(Size::bytes))?;
-    let memory = backend.gpu().info().total_bytes;
-    let limits = KeyLimits {
+    let vram = backend.gpu().info().total_bytes;
+    // Mapped files; which of them are in the GPU's memory is the backend's business.
+    let keys = KeyLimits {
         bytes: u64::MAX,
-        count: GPU_KEYS,
+        count: usize::MAX,
     };
-    let tested = Arc::clone(&backend);
-    let prover = CircuitProver::new(backend, KeyRing::new(store, limits), pulse, circuits);
-    Ok(prover.with_memory(memory).with_self_test(move || {
+    backend.expect_callers(GPU_UNITS);
+    let threads = rayon::current_num_threads();
+    let bytes = memory::available().unwrap_or(u64::MAX).min(GPU_UNIT_BYTES);
+    let pools = Pools::new(threads.saturating_sub(THREADS_LEFT));
+    let pools = pools.map_err(|error| proving::no_threads().because(&error))?;
+    let (tested, loaded) = (Arc::clone(&backend), Arc::clone(&backend));
+    let epoch = backend.epoch()?;
+    let prover = CircuitProver::new(backend, KeyRing::new(store, keys), pulse, circuits)
+        .with_limits(Limits::new(GPU_UNITS, threads, bytes), Some(pools))
+        .with_epoch(epoch)
+        .with_unload(move |circuit| loaded.unload(&circuit.digest()));
+    Ok(prover.with_memory(vram).with_self_test(move || {
         // A backend of its own, so that the test's key does not stay in the device's memory.
         let backend = GpuBackend::on(tested.gpu().clone());
         cuda::self_test(&backend)

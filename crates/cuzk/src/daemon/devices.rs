@@ -14,7 +14,7 @@ use super::fleet::{Fleet, Known, Member};
 use super::{STOP_GRACE, gpus};
 use crate::Context;
 use crate::cli::{DaemonArgs, Device};
-use crate::commands::worker::{GpuDocument, with_keys};
+use crate::commands::worker::{GPU_LOOK_AHEAD, GPU_UNITS, GpuDocument, with_keys};
 use crate::failure::{Exit, Failure};
 
 /// The GPUs, or the CPU where there is none; nothing is started yet.
@@ -68,6 +68,8 @@ pub fn start(
             let name = format!("gpu-{}", gpu.ordinal);
             let mut spec = spec(name, &format!("gpu:{}", gpu.uuid), circuits.collect());
             spec.environment = only(&gpu);
+            spec.at_a_time = GPU_UNITS;
+            spec.look_ahead = GPU_LOOK_AHEAD;
             Member {
                 process: process(spec),
                 ordinal: Some(gpu.ordinal),

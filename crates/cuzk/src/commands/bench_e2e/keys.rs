@@ -10,7 +10,7 @@ use pipeline::CircuitKey;
 use serde::Serialize;
 
 use crate::Context;
-use crate::cli::BenchE2eArgs;
+use crate::cli::{BenchE2eArgs, Form};
 use crate::device::Chosen;
 use crate::failure::Failure;
 use crate::progress::Meter;
@@ -68,7 +68,10 @@ fn made(
     let request = EphemeralRequest {
         circuit: id.name(),
         seed: args.seed,
-        form: KeyForm::Published,
+        form: match args.form {
+            Form::Published => KeyForm::Published,
+            Form::Prepared => KeyForm::Prepared,
+        },
     };
     let multiplier: Box<dyn FixedBaseMultiplier> = match &device.gpu {
         // Its tables go with it, before the key's points come.
@@ -78,8 +81,12 @@ fn made(
     let meter = Meter::new(&context.progress, &format!("{id} key"));
     let began = Instant::now();
     let made = generate_ephemeral(&circuit, &request, &*multiplier, &meter)?;
+    let form = match made.key.form() {
+        KeyForm::Published => "published",
+        KeyForm::Prepared => "prepared",
+    };
     let words = format!(
-        "test key in memory, seed {}, made in {}: anyone could forge proofs for it",
+        "{form} test key in memory, seed {}, made in {}: anyone could forge proofs for it",
         made.seed,
         table::duration(began.elapsed())
     );

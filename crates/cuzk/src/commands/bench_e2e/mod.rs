@@ -23,7 +23,7 @@ use crate::outfile::OutFile;
 use crate::proving::{Proven, Prover, Session, Source, Unit};
 use keys::KeyFacts;
 use meter::{Cpu, MemoryPeaks};
-use report::{Alone, Document, Measured};
+use report::{Alone, Document, Measured, Traffic};
 
 /// A circuit with its key and a request for it.
 struct Subject {
@@ -135,6 +135,7 @@ fn measure(
         .map(|subject| alone(session, subject, 1))
         .collect::<Result<Vec<_>, _>>()?;
     let memory = MemoryPeaks::watch();
+    let traffic = session.traffic();
     let (began, cpu) = (Instant::now(), Cpu::now());
     // Which subject and which request each unit is of, by its number.
     let mut ordered = Vec::new();
@@ -158,6 +159,10 @@ fn measure(
         proofs.push((proven, Instant::now()));
     }
     let (wall, cpu, memory) = (began.elapsed(), cpu.since(), memory.end());
+    let traffic = session.traffic().zip(traffic).map(|(now, before)| Traffic {
+        to_device_bytes: now.0.saturating_sub(before.0),
+        from_device_bytes: now.1.saturating_sub(before.1),
+    });
     let proofs = proofs.into_iter().map(|(proven, end)| {
         let (subject, request) = ordered[proven.number - first_number];
         report::Made {
@@ -185,6 +190,7 @@ fn measure(
         wall,
         cpu,
         memory,
+        traffic,
         proofs,
         alone: alone_times,
     })

@@ -37,6 +37,15 @@ pub struct Alone {
     pub spans: Vec<Spans>,
 }
 
+/// Bytes copied between the host and a GPU.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Traffic {
+    /// Witnesses, and the points of a streamed key.
+    pub to_device_bytes: u64,
+    /// Partial sums.
+    pub from_device_bytes: u64,
+}
+
 /// A whole run.
 pub struct Measured {
     /// The first proof of each circuit.
@@ -49,6 +58,8 @@ pub struct Measured {
     pub cpu: Duration,
     /// Memory in between.
     pub memory: Option<Resident>,
+    /// What went over the GPU's bus in between.
+    pub traffic: Option<Traffic>,
     /// In the order in which they were made.
     pub proofs: Vec<Made>,
     /// Requests made alone, by circuit.
@@ -83,6 +94,9 @@ pub struct Document {
     resident: Option<Resident>,
     peak_memory_bytes: Option<u64>,
     vram: Option<VramDocument>,
+    /// Of all proofs.
+    traffic: Option<Traffic>,
+    to_device_bytes_per_proof: Option<u64>,
     phases: Vec<PhaseDocument>,
 }
 
@@ -158,6 +172,10 @@ impl Document {
             resident: measured.memory,
             peak_memory_bytes: peak_memory(),
             vram: memory.map(VramDocument::from),
+            traffic: measured.traffic,
+            to_device_bytes_per_proof: measured
+                .traffic
+                .map(|traffic| traffic.to_device_bytes / proofs.max(1) as u64),
             phases: phases(subjects, measured),
         }
     }
@@ -224,6 +242,10 @@ impl Document {
                     table::bytes(resident.shared_bytes)
                 ),
             ));
+        }
+        if let Some(bytes) = self.to_device_bytes_per_proof {
+            let text = format!("{} to the GPU for a proof", table::bytes(bytes));
+            lines.push(("bus", text));
         }
         table::pairs(&lines) + "\n" + &self.table()
     }
@@ -351,9 +373,14 @@ fn phases(subjects: &[Subject], measured: &Measured) -> Vec<PhaseDocument> {
         }
         names.sort_by_key(|(lane, _)| order(*lane));
         for (lane, name) in names {
-            let spans = made.iter().flat_map(|made| made.spans.iter());
-            let of_phase = spans.filter(|span| span.lane == lane && span.name == name);
-            let mut times: Vec<Duration> = of_phase.map(pipeline::Span::time).collect();
+            // Of a proof a phase may have several spans.
+            let of_proof = |made: &&Made| {
+                let is = |span: &&pipeline::Span| span.lane == lane && span.name == name;
+                let mut spans = made.spans.iter().filter(is).peekable();
+                spans.peek()?;
+                Some(spans.map(pipeline::Span::time).sum::<Duration>())
+            };
+            let mut times: Vec<Duration> = made.iter().filter_map(of_proof).collect();
             times.sort_unstable();
             let ms = |time: Duration| 1e3 * exact(time);
             documents.push(PhaseDocument {
