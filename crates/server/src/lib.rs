@@ -35,7 +35,7 @@ pub use config::Config;
 pub use error::Error;
 pub use keys::Keys;
 pub use observatory::{
-    AtWork, JobName, Observatory, PartitionState, PartitionView, PipelineView, SpanView,
+    AtWork, JobName, Observatory, PartitionState, PartitionView, PipelineView, SpanView, UnitPhase,
 };
 pub use readiness::{Part, Progress, Readiness};
 pub use server::{Server, ServerSettings};

@@ -160,6 +160,9 @@ pub enum Report {
         stage: String,
         /// How much of it is done, and of how much, in units of the stage.
         done: (u64, u64),
+        /// Bytes of the device's memory that are free, of a device with memory of its own.
+        #[serde(default)]
+        memory_free: Option<u64>,
     },
     /// A circuit's key is loaded now, or no longer.
     KeyLoaded {

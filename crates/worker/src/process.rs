@@ -60,6 +60,8 @@ pub trait Watcher: Send + Sync {
     fn hello(&self, _worker: &str, _hello: &Hello) {}
     /// A worker is at work on this, so far.
     fn pulse(&self, _worker: &str, _stage: &str, _done: (u64, u64)) {}
+    /// So many bytes of a worker's device are free.
+    fn memory(&self, _worker: &str, _free: u64) {}
     /// A unit of this circuit is proven, in these phases. Called before the engine hears of it.
     fn phases(&self, _worker: &str, _circuit: CircuitId, _lease: LeaseId, _phases: &[Phase]) {}
     /// A key was loaded, or let go, of so many bytes.
@@ -416,8 +418,15 @@ impl Process {
         match report {
             Report::Hello(_) => return Err(Error::Unexpected("a second hello")),
             Report::Ready => port.ready(),
-            Report::Heartbeat { stage, done } => {
+            Report::Heartbeat {
+                stage,
+                done,
+                memory_free,
+            } => {
                 self.watcher.pulse(name, &stage, done);
+                if let Some(bytes) = memory_free {
+                    self.watcher.memory(name, bytes);
+                }
                 port.heartbeat();
             }
             Report::KeyLoaded {

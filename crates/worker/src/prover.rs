@@ -15,6 +15,34 @@ use crate::message::{Hello, Unit};
 use crate::pulse::Pulse;
 use crate::serve::{Prover, UnitError};
 
+/// The memory of a device that has its own.
+pub trait DeviceMemory: Send + Sync {
+    /// Digests of the circuits whose keys are there, and the bytes that each takes; `None` for a device
+    /// without memory of its own.
+    fn resident(&self) -> Option<Vec<([u8; 32], u64)>>;
+    /// Takes a circuit out, once no proof uses it; how many bytes that frees.
+    fn unload(&self, circuit: &CompiledCircuit) -> u64;
+    /// Bytes that are free.
+    fn free(&self) -> Option<u64>;
+}
+
+/// Of a processor.
+struct NoMemory;
+
+impl DeviceMemory for NoMemory {
+    fn resident(&self) -> Option<Vec<([u8; 32], u64)>> {
+        None
+    }
+
+    fn unload(&self, _circuit: &CompiledCircuit) -> u64 {
+        0
+    }
+
+    fn free(&self) -> Option<u64> {
+        None
+    }
+}
+
 /// One unit on the device and one ahead of it.
 const ONE_AT_A_TIME: Limits = Limits {
     preparers: 1,
@@ -39,7 +67,7 @@ pub struct CircuitProver {
     pools: Mutex<Option<Pools>>,
     /// From which the backend counts its spans.
     epoch: Option<Instant>,
-    unload: Box<dyn Fn(&CompiledCircuit) -> u64 + Send + Sync>,
+    device_memory: Box<dyn DeviceMemory>,
     self_test: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
 
@@ -64,7 +92,7 @@ impl CircuitProver {
             limits: ONE_AT_A_TIME,
             pools: Mutex::default(),
             epoch: None,
-            unload: Box::new(|_| 0),
+            device_memory: Box::new(NoMemory),
             self_test: Box::new(|| Ok(())),
         }
     }
@@ -97,15 +125,11 @@ impl CircuitProver {
         }
     }
 
-    /// Calls `unload` for a circuit whose key is let go of: it takes the circuit out of the device's memory,
-    /// and says how many bytes that frees.
+    /// Says what is in the device's own memory, and can take it out.
     #[must_use]
-    pub fn with_unload(
-        self,
-        unload: impl Fn(&CompiledCircuit) -> u64 + Send + Sync + 'static,
-    ) -> Self {
+    pub fn with_device_memory(self, memory: impl DeviceMemory + 'static) -> Self {
         Self {
-            unload: Box::new(unload),
+            device_memory: Box::new(memory),
             ..self
         }
     }
@@ -240,15 +264,28 @@ impl Prover for CircuitProver {
         if freed == 0 {
             return (was_loaded, freed);
         }
-        let on_device = circuit
-            .compiled()
-            .map_or(0, |circuit| (self.unload)(&circuit));
+        let compiled = circuit.compiled();
+        let on_device = compiled.map_or(0, |circuit| self.device_memory.unload(&circuit));
         // Of a device with memory of its own, that counts; the file was only mapped.
         (was_loaded, if on_device > 0 { on_device } else { freed })
     }
 
     fn keys(&self) -> Vec<(CircuitId, u64)> {
-        self.keys.loaded()
+        let loaded = self.keys.loaded();
+        let Some(resident) = self.device_memory.resident() else {
+            return loaded;
+        };
+        // Those in the device's memory, with what they take there.
+        let on_device = |(id, _): (CircuitId, u64)| {
+            let digest = id.compiled().ok()?.digest();
+            let found = resident.iter().find(|(circuit, _)| *circuit == digest);
+            found.map(|(_, bytes)| (id, *bytes))
+        };
+        loaded.into_iter().filter_map(on_device).collect()
+    }
+
+    fn free_memory(&self) -> Option<u64> {
+        self.device_memory.free()
     }
 }
 

@@ -9,8 +9,9 @@ use filecoin::CircuitId;
 use groth16::key::KeyStore;
 use groth16::{Backend, CpuBackend};
 use pipeline::{Limits, Pools};
+use r1cs::CompiledCircuit;
 use serde::{Deserialize, Serialize};
-use worker::{CircuitProver, KeyLimits, KeyRing, Pulse, Served, serve};
+use worker::{CircuitProver, DeviceMemory, KeyLimits, KeyRing, Pulse, Served, serve};
 
 use crate::Context;
 use crate::cli::{WorkerArgs, WorkerDevice};
@@ -122,7 +123,7 @@ fn gpu(
     let prover = CircuitProver::new(backend, KeyRing::new(store, keys), pulse, circuits)
         .with_limits(Limits::new(GPU_UNITS, threads, bytes), Some(pools))
         .with_epoch(epoch)
-        .with_unload(move |circuit| loaded.unload(&circuit.digest()));
+        .with_device_memory(GpuMemory(loaded));
     Ok(prover.with_memory(vram).with_self_test(move || {
         // A backend of its own, so that the test's key does not stay in the device's memory.
         let backend = GpuBackend::on(tested.gpu().clone());
@@ -130,6 +131,29 @@ fn gpu(
             .map(drop)
             .map_err(|error| error.to_string())
     }))
+}
+
+/// What is in a GPU's memory.
+struct GpuMemory(Arc<GpuBackend>);
+
+impl DeviceMemory for GpuMemory {
+    fn resident(&self) -> Option<Vec<([u8; 32], u64)>> {
+        let resident = self.0.resident().into_iter();
+        Some(
+            resident
+                .map(|circuit| (circuit.circuit, circuit.planned_bytes))
+                .collect(),
+        )
+    }
+
+    fn unload(&self, circuit: &CompiledCircuit) -> u64 {
+        self.0.unload(&circuit.digest())
+    }
+
+    fn free(&self) -> Option<u64> {
+        // A driver that does not tell fails the next unit, which says why.
+        self.0.gpu().free_bytes().ok()
+    }
 }
 
 /// The place of the GPU that is meant among those that the driver shows: the first without a wish,

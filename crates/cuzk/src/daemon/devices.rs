@@ -7,7 +7,7 @@ use std::sync::Arc;
 use filecoin::CircuitId;
 use groth16::DeviceKind;
 use groth16::key::KeyStore;
-use server::Config;
+use server::{Config, Observatory};
 use worker::{WorkerProcess, WorkerSpec};
 
 use super::fleet::{Fleet, Known, Member};
@@ -26,6 +26,7 @@ pub fn start(
     args: &DaemonArgs,
     config: &Config,
     keys: &KeyStore,
+    observatory: Arc<Observatory>,
 ) -> Result<Fleet, Failure> {
     let program = match &args.worker_program {
         Some(program) => program.clone(),
@@ -40,7 +41,7 @@ pub fn start(
             .because(&e)
         })?,
     };
-    let known = Arc::new(Known::default());
+    let known = Arc::new(Known::new(observatory));
     let spec = |name: String, device: &str, circuits: Vec<CircuitId>| WorkerSpec {
         name,
         program: program.clone(),

@@ -11,7 +11,8 @@ use filecoin::CircuitId;
 use groth16::DeviceKind;
 use groth16::key::{KeyStore, KeyTrust};
 use server::keys::{DeviceFacts, Evicted, KeyError, LoadedKey, Preloaded, Tier};
-use worker::message::{Hello, Phase};
+use server::{Observatory, UnitPhase};
+use worker::message::{Hello, Part, Phase};
 use worker::{Watcher, WorkerProcess};
 
 use crate::failure::Failure;
@@ -111,6 +112,9 @@ impl server::Keys for Fleet {
             let hello = workers
                 .get(&member.process.name())
                 .and_then(|w| w.hello.as_ref());
+            let free = workers
+                .get(&member.process.name())
+                .and_then(|worker| worker.memory_free);
             let memory_total = match hello.and_then(|hello| hello.memory_bytes) {
                 Some(bytes) => bytes,
                 None => server::config::host_memory(),
@@ -120,7 +124,7 @@ impl server::Keys for Fleet {
                 ordinal: member.ordinal,
                 memory_total,
                 memory_free: match self.kind {
-                    DeviceKind::Gpu => 0,
+                    DeviceKind::Gpu => free.unwrap_or(0),
                     _ => crate::memory::available().unwrap_or(0),
                 },
             }
@@ -265,19 +269,30 @@ fn key_error(failure: &Failure) -> KeyError {
 }
 
 /// What workers have said of themselves, by their names.
-#[derive(Default)]
-pub struct Known(Mutex<BTreeMap<String, Worker>>);
+pub struct Known {
+    workers: Mutex<BTreeMap<String, Worker>>,
+    observatory: Arc<Observatory>,
+}
 
 #[derive(Default)]
 struct Worker {
     hello: Option<Hello>,
+    memory_free: Option<u64>,
     /// Bytes, and when a unit last used it.
     keys: BTreeMap<CircuitId, (u64, Instant)>,
 }
 
 impl Known {
+    /// Nothing yet; units' phases go to the observatory.
+    pub fn new(observatory: Arc<Observatory>) -> Self {
+        Self {
+            workers: Mutex::default(),
+            observatory,
+        }
+    }
+
     fn workers(&self) -> MutexGuard<'_, BTreeMap<String, Worker>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -287,16 +302,29 @@ impl Watcher for Known {
         workers.entry(worker.to_owned()).or_default().hello = Some(hello.clone());
     }
 
-    fn phases(&self, worker: &str, circuit: CircuitId, _lease: LeaseId, phases: &[Phase]) {
+    fn memory(&self, worker: &str, free: u64) {
+        let mut workers = self.workers();
+        workers.entry(worker.to_owned()).or_default().memory_free = Some(free);
+    }
+
+    fn phases(&self, worker: &str, circuit: CircuitId, lease: LeaseId, phases: &[Phase]) {
         let mut workers = self.workers();
         let known = workers.entry(worker.to_owned()).or_default();
         if let Some((_, used)) = known.keys.get_mut(&circuit) {
             *used = Instant::now();
         }
-        for phase in phases {
-            let ms = phase.time_us / 1_000;
-            tracing::debug!(worker, %circuit, phase = phase.name, ms);
-        }
+        drop(workers);
+        let told = phases.iter().map(|phase| UnitPhase {
+            name: phase.name.clone(),
+            kind: match phase.part {
+                Part::Load => "load",
+                Part::Witness => "prepare",
+                Part::Device => "prove",
+            },
+            start_us: phase.start_us,
+            time_us: phase.time_us,
+        });
+        self.observatory.phases(lease, told.collect());
     }
 
     fn key(&self, worker: &str, circuit: CircuitId, loaded: bool, bytes: u64) {
@@ -312,6 +340,8 @@ impl Watcher for Known {
 
     fn gone(&self, worker: &str, _cause: &str) {
         let mut workers = self.workers();
-        workers.entry(worker.to_owned()).or_default().keys.clear();
+        let known = workers.entry(worker.to_owned()).or_default();
+        known.keys.clear();
+        known.memory_free = None;
     }
 }

@@ -54,7 +54,9 @@ pub fn run(context: &Context, args: &DaemonArgs) -> Result<(), Failure> {
 
     let keys = key_store(context, &config);
     let store = SqliteStore::open(&config.store.path)?;
-    let fleet = Arc::new(devices::start(context, args, &config, &keys)?);
+    let observatory = Arc::new(Observatory::new());
+    let fleet = devices::start(context, args, &config, &keys, Arc::clone(&observatory))?;
+    let fleet = Arc::new(fleet);
     let budget = config.memory.budget_bytes();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -62,7 +64,6 @@ pub fn run(context: &Context, args: &DaemonArgs) -> Result<(), Failure> {
         budget_bytes = budget,
         "cuzk daemon starts"
     );
-    let observatory = Arc::new(Observatory::new());
     let readiness = Arc::new(Readiness::default());
     let service = Arc::new(Service::start_observed(
         engine_settings(&config, budget, fleet.kind()),

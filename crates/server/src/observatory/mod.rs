@@ -18,6 +18,7 @@ use store::{JobId, Timings};
 
 use crate::metrics::Metrics;
 use model::State;
+pub use model::UnitPhase;
 pub use view::{JobName, PartitionState, PartitionView, PipelineView, SpanView};
 
 /// The watcher. Give it to [`engine::Service::start_observed`] and to the server.
@@ -70,6 +71,12 @@ impl Observatory {
     /// that have not been seen since the start, or too long ago.
     pub fn trace(&self, job: JobId, now: Millis) -> Option<serde_json::Value> {
         self.lock().trace(job, now)
+    }
+
+    /// What a worker did for a unit under a lease, for the job's trace. To be told before the engine hears
+    /// that the unit is proven.
+    pub fn phases(&self, lease: LeaseId, phases: Vec<UnitPhase>) {
+        self.lock().phases(lease, phases);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -13,6 +13,8 @@ use crate::metrics::{Metrics, Phase as MetricPhase, UnitOutcome};
 const ENDED_JOBS: usize = 1_000;
 /// Spans kept of one job: several per unit, for every try.
 const JOB_SPANS: usize = 2_048;
+/// Phases kept of one job: a dozen per unit.
+const JOB_PHASES: usize = 4_096;
 /// Spans kept of the devices.
 const DEVICE_SPANS: usize = 4_096;
 
@@ -81,6 +83,27 @@ pub(super) struct Span {
     pub(super) timings: Option<Timings>,
 }
 
+/// What a worker did for a unit, as it says itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitPhase {
+    /// What was done.
+    pub name: String,
+    /// What it occupied, for people: phases of a kind are shown together.
+    pub kind: &'static str,
+    /// When it began: microseconds since the Unix epoch.
+    pub start_us: u64,
+    /// How long it took: microseconds.
+    pub time_us: u64,
+}
+
+/// The phases of a unit in one of their kinds, on a device.
+#[derive(Debug, Clone)]
+pub(super) struct UnitPhases {
+    pub(super) device: DeviceId,
+    pub(super) unit: u32,
+    pub(super) phases: Vec<UnitPhase>,
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum UnitState {
     #[default]
@@ -108,6 +131,7 @@ pub(super) struct Job {
     /// Empty until the first one is touched.
     pub(super) units: Vec<Unit>,
     pub(super) spans: Vec<Span>,
+    pub(super) phases: Vec<UnitPhases>,
     joining: Option<Millis>,
 }
 
@@ -158,6 +182,24 @@ impl State {
             leases: HashMap::new(),
             device_spans: VecDeque::new(),
             metrics,
+        }
+    }
+
+    /// What was done under a lease that is not over.
+    pub(super) fn phases(&mut self, lease: LeaseId, phases: Vec<UnitPhase>) {
+        let Some(lease) = self.leases.get(&lease) else {
+            return;
+        };
+        let Some(job) = self.jobs.get_mut(&lease.unit.job) else {
+            return;
+        };
+        let kept: usize = job.phases.iter().map(|unit| unit.phases.len()).sum();
+        if kept + phases.len() <= JOB_PHASES {
+            job.phases.push(UnitPhases {
+                device: lease.device,
+                unit: lease.unit.index,
+                phases,
+            });
         }
     }
 
@@ -299,6 +341,7 @@ impl State {
             unit_count: record.units,
             units: Vec::new(),
             spans: Vec::new(),
+            phases: Vec::new(),
             joining: None,
         };
         self.jobs.insert(record.id, job);

@@ -235,3 +235,40 @@ fn what_is_kept_is_bounded() {
     assert_eq!(shown.len(), 100);
     assert!((shown[0].started_secs_ago - 90.498).abs() < 1e-9);
 }
+
+#[test]
+fn what_workers_say_they_did_is_in_the_trace_in_rows_that_do_not_overlap() {
+    let observatory = Observatory::new();
+    insert(&observatory, 2);
+    let phase = |name: &str, kind, start_us, time_us| UnitPhase {
+        name: name.to_owned(),
+        kind,
+        start_us,
+        time_us,
+    };
+    for (lease, index) in [(1, 0), (2, 1)] {
+        observatory.action(2_000, &start(lease, index));
+        let from = 1_000_000 * lease;
+        let phases = vec![
+            phase("witness", "prepare", from, 500_000),
+            phase("ntt", "device", from + 600_000, 300_000),
+            phase("h", "device", from + 900_000, 800_000),
+        ];
+        observatory.phases(LeaseId(lease), phases);
+    }
+    // Of a lease that nobody knows.
+    observatory.phases(LeaseId(9), vec![phase("lost", "device", 0, 1)]);
+    let trace = observatory.trace(JOB, 5_000).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let lane = |name: &str, unit: u32| {
+        let is =
+            |event: &&serde_json::Value| event["name"] == name && event["args"]["unit"] == unit;
+        events.iter().find(is).unwrap()["tid"].as_u64().unwrap()
+    };
+    assert!(events.iter().all(|event| event["name"] != "lost"));
+    // The device's phases of the two overlap, their witnesses do not.
+    assert_ne!(lane("h", 0), lane("ntt", 1));
+    assert_eq!(lane("ntt", 1), lane("h", 1));
+    assert_eq!(lane("witness", 0), lane("witness", 1));
+    assert_ne!(lane("witness", 0), lane("h", 0));
+}

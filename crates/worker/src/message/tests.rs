@@ -66,6 +66,7 @@ fn reports() -> Vec<Report> {
         Report::Heartbeat {
             stage: "sums".to_owned(),
             done: (3, 9),
+            memory_free: Some(1 << 37),
         },
         Report::KeyLoaded {
             circuit: CircuitId::all().next().unwrap(),

@@ -71,6 +71,11 @@ pub trait Prover: Send + Sync + 'static {
         0
     }
 
+    /// Bytes of the device's memory that are free, of a device with memory of its own.
+    fn free_memory(&self) -> Option<u64> {
+        None
+    }
+
     /// How far the work is. Moves at least once per [`Settings::stall`] while a unit is at work.
     fn pulse(&self) -> &Pulse;
 
@@ -483,7 +488,12 @@ impl<P: Prover> Shared<P> {
             let (stage, done) = pulse.now();
             if moved.1.elapsed() < settings.stall {
                 let stage = stage.to_owned();
-                self.stages().send(&Report::Heartbeat { stage, done });
+                let memory_free = self.stages().prover.free_memory();
+                self.stages().send(&Report::Heartbeat {
+                    stage,
+                    done,
+                    memory_free,
+                });
             } else if !stalled {
                 stalled = true;
                 let seconds = settings.stall.as_secs();
