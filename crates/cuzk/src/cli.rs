@@ -255,15 +255,6 @@ pub struct BenchProveArgs {
     pub keys: KeyArgs,
 }
 
-/// Forms of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// As in the network's parameter files
-    Published,
-    /// With two transforms of each proof done once, on the key
-    Prepared,
-}
-
 /// Arguments of `cuzk bench e2e`.
 #[derive(Debug, Args)]
 pub struct BenchE2eArgs {
@@ -288,8 +279,8 @@ pub struct BenchE2eArgs {
     #[arg(long)]
     pub ephemeral: bool,
     /// What the vectors of such a key hold
-    #[arg(long, value_enum, default_value_t = Form::Published, requires = "ephemeral")]
-    pub form: Form,
+    #[arg(long, value_enum, default_value_t = params::Form::Published, requires = "ephemeral")]
+    pub form: params::Form,
     /// Write all spans here, for ui.perfetto.dev or chrome://tracing
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,

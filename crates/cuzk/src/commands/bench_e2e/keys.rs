@@ -10,7 +10,7 @@ use pipeline::CircuitKey;
 use serde::Serialize;
 
 use crate::Context;
-use crate::cli::{BenchE2eArgs, Form};
+use crate::cli::BenchE2eArgs;
 use crate::device::Chosen;
 use crate::failure::Failure;
 use crate::progress::Meter;
@@ -68,10 +68,7 @@ fn made(
     let request = EphemeralRequest {
         circuit: id.name(),
         seed: args.seed,
-        form: match args.form {
-            Form::Published => KeyForm::Published,
-            Form::Prepared => KeyForm::Prepared,
-        },
+        form: args.form.into(),
     };
     let multiplier: Box<dyn FixedBaseMultiplier> = match &device.gpu {
         // Its tables go with it, before the key's points come.
