@@ -139,4 +139,19 @@ __device__ __forceinline__ void check_points(const CheckParams<F> &p) {
     p.points[place] = point;
 }
 
+template <class F>
+struct GatherParams {
+    const Affine<F> *source;
+    const u32 *indices;
+    Affine<F> *points;
+    u32 len;
+};
+
+// points[i] = source[indices[i]]. One thread a point, blocks of 256.
+template <class F>
+__device__ __forceinline__ void gather_points(const GatherParams<F> &p) {
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < p.len) p.points[i] = p.source[p.indices[i]];
+}
+
 }  // namespace cuzk

@@ -5,13 +5,14 @@ use groth16::points::Points;
 use groth16::progress::Progress;
 
 use super::BackendFailure;
+use super::front::{Shared, Tail};
 use super::search::Sums;
 use super::sum::SumPlan;
 use crate::device::{
     Arena, Device, DeviceSlice, Ledger, Lifetime, PinnedBuffer, Stream, copy_parallel,
 };
 use crate::msm::SumCurve;
-use crate::points::{DecodePlan, DevicePoint, PointOrder};
+use crate::points::{DecodePlan, DevicePoint, PointOrder, gather};
 
 /// Bytes of the file that are on their way at a time, while those before are decoded.
 const PIECE_BYTES: usize = 32 << 20;
@@ -46,6 +47,7 @@ pub fn h_order(key: &ProvingKey) -> PointOrder {
 /// and makes the copies of them that the plan wants. `work` gives memory that nobody else uses meanwhile.
 pub fn load(
     sums: &Sums,
+    shared: &Shared,
     device: &Device,
     resident: &Arena,
     work: impl Fn(&Ledger) -> Arena,
@@ -65,11 +67,11 @@ pub fn load(
     let natural = PointOrder::Natural;
     // An input that occurs in no row of C has no point in a prepared key's l.
     let infinity_in_l = key.form() == KeyForm::Prepared;
-    loader.section(&sums.h, key.h(), (h_order(key), false))?;
-    loader.section(&sums.l, key.l(), (natural, infinity_in_l))?;
-    loader.section(&sums.a, key.a(), (natural, false))?;
-    loader.section(&sums.b_g1, key.b_g1(), (natural, false))?;
-    loader.section(&sums.b_g2, key.b_g2(), (natural, false))?;
+    loader.section(&sums.h, key.h(), (h_order(key), false), None)?;
+    loader.section(&sums.l, key.l(), (natural, infinity_in_l), Some(&shared.l))?;
+    loader.section(&sums.a, key.a(), (natural, false), Some(&shared.a))?;
+    loader.section(&sums.b_g1, key.b_g1(), (natural, false), Some(&shared.b))?;
+    loader.section(&sums.b_g2, key.b_g2(), (natural, false), Some(&shared.b))?;
     Ok(loader.stream.synchronize()?)
 }
 
@@ -89,12 +91,20 @@ impl<W: Fn(&Ledger) -> Arena> Loader<'_, W> {
         plan: &SumPlan<C>,
         section: &Section<C::Affine>,
         form: (PointOrder, bool),
+        tail: Option<&Tail>,
     ) -> Result<(), BackendFailure>
     where
         C::Affine: DevicePoint,
     {
         let place = plan.bases(self.resident).slice(0..section.len());
         self.decode(place, section, form)?;
+        if let (Some(points), Some(tail)) = (plan.tail(self.resident), tail)
+            && let Some(indices) = tail.indices
+        {
+            let terms = plan.size().terms;
+            let (indices, points) = (indices.points.slice(0..terms), points.slice(0..terms));
+            gather(self.device, &self.stream, place, indices, points)?;
+        }
         plan.make_copies(self.device, self.resident, &self.work, &self.stream)?;
         Ok(())
     }

@@ -85,8 +85,9 @@ impl Loaded {
         let (shared, prover) = match &plan.way {
             Way::Resident { sums, .. } => {
                 let work = |ledger: &Ledger| arena.within(unit_rooms[0], ledger);
-                key::load(sums, device, &resident, work, key, progress)?;
+                // Before the key, whose tails follow from its lists; the first proof's memory is then free again.
                 let shared = Shared::bind(&plan.fixed, device, &resident, &units[0])?;
+                key::load(sums, &shared, device, &resident, work, key, progress)?;
                 let bind = |unit| Unit::bind(&plan.fixed, sums, device, &resident, unit);
                 let units = units.iter().map(bind).collect::<Result<_>>()?;
                 (shared, Prover::Resident(Pool::new(units)))

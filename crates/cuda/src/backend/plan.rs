@@ -59,9 +59,9 @@ pub struct ProofPlan {
 /// How the sums get at the key's points.
 pub(super) enum Way {
     /// They are there.
-    Resident { sums: Sums, pieces: usize },
+    Resident { sums: Box<Sums>, pieces: usize },
     /// They come.
-    Streamed(StreamedSums),
+    Streamed(Box<StreamedSums>),
 }
 
 /// A plan of one of the two kinds, or the least memory that one would take.
@@ -173,7 +173,10 @@ impl ProofPlan {
             ledgers,
             units,
             fixed,
-            way: Way::Resident { sums, pieces },
+            way: Way::Resident {
+                sums: Box::new(sums),
+                pieces,
+            },
             choices,
             ms: ms.iter().sum::<f64>() * pieces as f64,
             reason: "it fits beside two proofs".to_owned(),
@@ -219,7 +222,7 @@ impl ProofPlan {
         let sums = StreamedSums::new(&sizes, &fixed, cuts, &ways, target, &mut ledgers);
         Ok(Ok(ProofPlan {
             units: found.proofs,
-            way: Way::Streamed(sums),
+            way: Way::Streamed(Box::new(sums)),
             choices: found.choices,
             ms: found.ms,
             reason: String::new(),

@@ -47,11 +47,17 @@ impl SumSize {
 
     /// Bases that a piece reaches to.
     pub fn piece_points(&self, pieces: usize) -> usize {
-        if self.is_indexed() {
+        if self.is_indexed() && !self.has_tail() {
             self.points
         } else {
             self.piece_terms(pieces)
         }
+    }
+
+    /// Whether the terms' points are there once more, in order: where they are few, so that copies of
+    /// them take a small part of what copies of all points would.
+    pub fn has_tail(&self) -> bool {
+        self.is_indexed() && 4 * self.terms <= self.points
     }
 
     /// Whether the terms' points are given by their indices; otherwise all points are terms.
@@ -69,13 +75,17 @@ impl SumSize {
         self.terms.div_ceil(self.piece_terms(pieces).max(1)).max(1)
     }
 
+    /// Terms, with those that the last piece is padded with.
+    fn padded_terms(&self, pieces: usize) -> usize {
+        self.pieces(pieces) * self.piece_terms(pieces)
+    }
+
     /// Bases, with those that the last piece is padded with.
     fn padded_points(&self, pieces: usize) -> usize {
         if self.is_indexed() {
             self.points
         } else {
-            self.points
-                .max(self.pieces(pieces) * self.piece_terms(pieces))
+            self.points.max(self.padded_terms(pieces))
         }
     }
 }
@@ -88,6 +98,8 @@ pub struct SumPlan<C: SumCurve> {
     /// The terms are summed in so many pieces, one after the other in the same memory.
     pieces: usize,
     bases: Slot<C::Affine>,
+    /// The points of the terms and their copies, if they are apart.
+    tail: Slot<C::Affine>,
     full: FullSumPlan<C>,
     /// Partial sums of each piece, if there are several.
     results: Slot<[C::Affine; 2]>,
@@ -111,8 +123,14 @@ impl<C: SumCurve> SumPlan<C> {
         );
         let name = size.name;
         let lifetime = Lifetime::RESIDENT;
-        let points = copies * size.padded_points(pieces);
+        let (base_copies, tail) = if size.has_tail() {
+            (1, copies * size.padded_terms(pieces))
+        } else {
+            (copies, 0)
+        };
+        let points = base_copies * size.padded_points(pieces);
         let bases = resident.reserve(format!("key: {name}"), points, lifetime);
+        let tail = resident.reserve(format!("key: tail of {name}"), tail, lifetime);
         let pieces = size.pieces(pieces);
         let full = FullSumPlan::new(name, shape, multiprocessors, unit, size.phase);
         let kept = if pieces > 1 {
@@ -136,6 +154,7 @@ impl<C: SumCurve> SumPlan<C> {
             candidate: candidate.clone(),
             multiprocessors,
             bases,
+            tail,
         }
     }
 
@@ -143,22 +162,38 @@ impl<C: SumCurve> SumPlan<C> {
         &self.size
     }
 
-    /// Where the key's points go, and their copies after them.
+    /// Where the key's points go, and their copies after them unless the terms' points are apart.
     pub fn bases(&self, resident: &Arena) -> DeviceSlice<C::Affine> {
         resident.get(self.bases)
+    }
+
+    /// Where the points of the terms go once more, if they do, and their copies after them.
+    pub fn tail(&self, resident: &Arena) -> Option<DeviceSlice<C::Affine>> {
+        let tail = resident.get(self.tail);
+        (!tail.is_empty()).then_some(tail)
+    }
+
+    /// What is copied, and how many points.
+    fn copied(&self, resident: &Arena) -> (DeviceSlice<C::Affine>, usize) {
+        match self.tail(resident) {
+            Some(tail) => (tail, self.size.terms),
+            None => (self.bases(resident), self.size.points),
+        }
     }
 
     /// Loads kernels and tables for one unit.
     pub fn bind(&self, device: &Device, resident: &Arena, unit: &Arena) -> Result<Sum<C>> {
         let bases = self.bases(resident);
-        if bases.len() > self.size.points && self.pieces > 1 {
+        let (copied, points) = self.copied(resident);
+        if copied.len() > points && self.pieces > 1 {
             // Infinity in the places that pad the last piece.
             let stream = device.stream()?;
-            stream.zero(bases.slice(self.size.points..bases.len()))?;
+            stream.zero(copied.slice(points..copied.len()))?;
             stream.synchronize()?;
         }
         Ok(Sum {
             bases,
+            tail: self.tail(resident),
             pieces: self.pieces,
             results: unit.get(self.results),
             points: self.size.points,
@@ -179,16 +214,21 @@ impl<C: SumCurve> SumPlan<C> {
 
     fn plan_copies(&self) -> Option<(Ledger, MultiplesPlan<C>)> {
         let copies = self.candidate.shape.windows.copies();
-        if copies < 2 || self.size.points == 0 {
+        let points = if self.size.has_tail() {
+            self.size.terms
+        } else {
+            self.size.points
+        };
+        if copies < 2 || points == 0 {
             return None;
         }
         let mut ledger = Ledger::new("copies of bases");
-        let (points, n) = (self.size.points, self.multiprocessors);
+        let n = self.multiprocessors;
         let plan = MultiplesPlan::new("copies", points, copies, n, &mut ledger, Phase::Upload);
         Some((ledger, plan))
     }
 
-    /// Makes the copies of the key's points, which are in their place. `work` has at least
+    /// Makes the copies of the key's points, or of the terms', which are in their place. `work` has at least
     /// [`Self::load_bytes`]; nobody else uses it.
     pub fn make_copies(
         &self,
@@ -202,7 +242,8 @@ impl<C: SumCurve> SumPlan<C> {
         };
         let multiples = plan.bind(device, &work(&ledger))?;
         let windows = &self.candidate.shape.windows;
-        multiples.run(stream, self.bases(resident), self.size.points, windows)
+        let (bases, points) = self.copied(resident);
+        multiples.run(stream, bases, points, windows)
     }
 }
 
@@ -254,6 +295,7 @@ impl Partials {
 /// A sum of one unit, ready to run.
 pub struct Sum<C: SumCurve> {
     bases: DeviceSlice<C::Affine>,
+    tail: Option<DeviceSlice<C::Affine>>,
     pieces: usize,
     results: DeviceSlice<[C::Affine; 2]>,
     points: usize,
@@ -269,16 +311,20 @@ pub struct PartialSums<C: SumCurve> {
 
 impl<C: SumCurve> Sum<C> {
     /// Queues the sum of the terms with scalars. Scalars and indices are padded up to whole pieces,
-    /// with zeros.
+    /// with zeros. Where the terms' points are apart, indices are not looked at.
     pub fn run_full(
         &self,
         stream: &Stream,
         scalars: DeviceSlice<[u32; 8]>,
         indices: Option<TermIndices>,
     ) -> Result<()> {
+        let (bases, indices) = match self.tail {
+            Some(tail) => (tail, None),
+            None => (self.bases, indices),
+        };
         if self.pieces == 1 {
             let terms = FullSumTerms {
-                bases: self.bases,
+                bases,
                 scalars,
                 indices,
             };
@@ -290,7 +336,7 @@ impl<C: SumCurve> Sum<C> {
             let range = piece * terms..(piece + 1) * terms;
             let terms = match indices {
                 None => FullSumTerms {
-                    bases: self.bases.slice(range.clone()),
+                    bases: bases.slice(range.clone()),
                     scalars: scalars.slice(range),
                     indices: None,
                 },
@@ -298,7 +344,7 @@ impl<C: SumCurve> Sum<C> {
                     points,
                     scalars: of,
                 }) => FullSumTerms {
-                    bases: self.bases,
+                    bases,
                     scalars,
                     indices: Some(TermIndices {
                         points: points.slice(range.clone()),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use groth16::key::{KeyCounts, KeyForm, ProvingKey};
+use groth16::points::Points;
 use groth16::progress::Progress;
 use groth16::setup::{self, CpuFixedBase, EphemeralRequest};
 use groth16::{Backend, BackendError, CpuBackend, GroupSums};
@@ -203,6 +204,32 @@ fn the_least_memory_that_is_named_is_enough() {
             "{source}"
         );
     }
+}
+
+#[test]
+fn few_terms_have_their_points_apart() {
+    let case = Case::new(9, 60, 4);
+    let expected = case.sums(&CpuBackend::new()).unwrap();
+    let bytes = |plan: &ProofPlan, name: &str| -> u64 {
+        let entries = plan.resident_entries().iter();
+        entries.filter(|e| e.name == name).map(|e| e.bytes).sum()
+    };
+    let ample = case.plan(1 << 32).unwrap();
+    // All points once; those of the terms in as many copies as pay.
+    let points = Points::len(case.key.l()) as u64;
+    assert_eq!(bytes(&ample, "key: l"), (96 * points).next_multiple_of(256));
+    assert!(bytes(&ample, "key: tail of l") > 0);
+    let least = case.least();
+    let mut pieces = Vec::new();
+    for device in devices().into_iter().filter(|d| d.info().emulated) {
+        for percent in [100, 102, 105, 110, 130, 400] {
+            let backend = GpuBackend::on(device.clone()).with_vram_limit(least * percent / 100);
+            assert_eq!(case.sums(&backend).unwrap(), expected, "{percent} %");
+            let plan = case.plan(least * percent / 100).unwrap();
+            pieces.push((plan.streaming().is_none(), plan.pieces()));
+        }
+    }
+    println!("resident, pieces: {pieces:?}");
 }
 
 /// Measured: 8 bytes of the device for each page of 4 KiB that witnesses are staged in.

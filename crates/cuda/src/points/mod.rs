@@ -2,6 +2,9 @@
 //! form.
 
 mod decode;
+mod gather;
+
+pub(crate) use gather::gather;
 
 pub use decode::{DecodePlan, Decoder, Fault, PointOrder};
 
@@ -17,16 +20,20 @@ pub trait DevicePoint: KeyPoint + Pod + sealed::Sealed {
     const DECODE: &'static str;
     #[doc(hidden)]
     const CHECK: &'static str;
+    #[doc(hidden)]
+    const GATHER: &'static str;
 }
 
 impl DevicePoint for G1Affine {
     const DECODE: &'static str = "decode_g1";
     const CHECK: &'static str = "check_g1";
+    const GATHER: &'static str = "gather_g1";
 }
 
 impl DevicePoint for G2Affine {
     const DECODE: &'static str = "decode_g2";
     const CHECK: &'static str = "check_g2";
+    const GATHER: &'static str = "gather_g2";
 }
 
 mod sealed {
