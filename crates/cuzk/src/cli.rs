@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::client::args::ClientCommand;
 use crate::size::Size;
 
-pub use params::{GenerateArgs, MakerArgs, ParamsCommand};
+pub use params::{Form, GenerateArgs, MakerArgs, ParamsCommand};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 the proof does not verify; 2 usage; 3 bad input;
@@ -353,6 +353,9 @@ pub enum CircuitCommand {
     Plan {
         /// Circuit name, such as porep-32g
         name: String,
+        /// Form of the key
+        #[arg(long, value_enum, default_value_t = Form::Published)]
+        form: Form,
         /// GPU memory to plan for, such as 16GiB (default: no limit)
         #[arg(long, value_name = "SIZE")]
         vram: Option<Size>,

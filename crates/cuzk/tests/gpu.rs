@@ -126,7 +126,25 @@ fn plans_need_no_gpu_and_keep_to_the_memory_given() {
         assert!(bytes("resident_bytes") >= last);
         last = bytes("resident_bytes");
     }
+    // A prepared key has one more point of h, points of the inputs in l, and no vector c.
+    let prepared = [
+        "circuit",
+        "plan",
+        "winning-32g",
+        "--vram",
+        "2GiB",
+        "--form",
+        "prepared",
+    ];
+    let text = run(prepared);
+    assert!(!text.ok().contains("ntt: c "), "{text:#?}");
+    assert!(
+        text.ok()
+            .contains("sum h in G1: 524 288 terms of 524 288 points"),
+        "{text:#?}"
+    );
     let text = run(["circuit", "plan", "winning-32g", "--vram", "2GiB"]);
+    assert!(text.ok().contains("ntt: c "), "{text:#?}");
     for part in [
         "what stays",
         "key: h",

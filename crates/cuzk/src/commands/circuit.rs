@@ -19,10 +19,18 @@ pub fn run(context: &Context, command: &CircuitCommand) -> Result<(), Failure> {
         CircuitCommand::Show { name } => show(context, name),
         CircuitCommand::Plan {
             name,
+            form,
             vram,
             multiprocessors,
             proofs,
-        } => plan::run(context, parse(name)?, *vram, *multiprocessors, *proofs),
+        } => plan::run(
+            context,
+            parse(name)?,
+            (*form).into(),
+            *vram,
+            *multiprocessors,
+            *proofs,
+        ),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use cuda::{ChunkSummary, LedgerEntry, PlanError, PlanTarget, ProofPlan, Streaming, SumChoice};
 use filecoin::CircuitId;
+use groth16::key::KeyForm;
 use serde::Serialize;
 
 use crate::Context;
@@ -16,6 +17,7 @@ use crate::table::{self, Align, Table, grouped};
 pub fn run(
     context: &Context,
     id: CircuitId,
+    form: KeyForm,
     vram: Option<Size>,
     multiprocessors: u32,
     proofs: u32,
@@ -27,13 +29,17 @@ pub fn run(
         multiprocessors,
         callers: proofs as usize,
     };
-    let plan = ProofPlan::new(id.name(), &circuit, target)?;
+    let plan = ProofPlan::of_form(id.name(), &circuit, form.into(), target)?;
     let document = Document {
         schema: "cuzk.circuit-plan/1",
         circuit: id.name(),
         vram_bytes: vram.map(Size::bytes),
         multiprocessors,
         proofs,
+        form: match form {
+            KeyForm::Published => "published",
+            KeyForm::Prepared => "prepared",
+        },
         key: if plan.streaming().is_some() {
             "streamed"
         } else {
@@ -106,6 +112,8 @@ struct Document {
     vram_bytes: Option<u64>,
     multiprocessors: u32,
     proofs: u32,
+    /// Of the key: `published` or `prepared`.
+    form: &'static str,
     /// `resident` or `streamed`.
     key: &'static str,
     reason: String,
@@ -250,6 +258,7 @@ impl Document {
                     None => table::bytes(self.bytes),
                 },
             ),
+            ("form", self.form.to_owned()),
             ("key", format!("{}: {}", self.key, self.reason)),
         ];
         head.extend(self.streaming.as_ref().map(|streaming| {
