@@ -34,7 +34,11 @@ struct Desk {
 
 impl Desk {
     fn new(circuit: &str) -> Self {
-        let (dir, keys) = (tempfile::tempdir().unwrap(), test_keys(circuit));
+        Self::with(test_keys(circuit))
+    }
+
+    fn with(keys: PathBuf) -> Self {
+        let dir = tempfile::tempdir().unwrap();
         let config = format!(
             "[daemon]\nlisten = \"unix://{0}/grpc.sock\"\nstatus_listen = \"127.0.0.1:0\"\n\
              [store]\npath = \"{0}/store\"\n[memory]\nsafety_margin = \"100MiB\"\n\
@@ -152,6 +156,25 @@ fn submit(folder: &str, id: &str) -> SubmitProofRequest {
     let mut submit = fixture(folder).submits().remove(0);
     id.clone_into(&mut submit.request_id);
     submit
+}
+
+#[test]
+fn a_prepared_key_alone_serves_its_circuit() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().to_str().unwrap();
+    let arguments = [
+        "params", "generate", "wpost-2k", "--test", "--device", "cpu",
+    ];
+    let form = ["--form", "prepared", "--params", keys];
+    run([&arguments[..], &form].concat()).ok();
+    let is_params = |entry: fs::DirEntry| entry.path().extension().is_some_and(|e| e == "params");
+    let mut files = fs::read_dir(keys).unwrap().map(Result::unwrap);
+    assert!(!files.any(is_params), "the prepared key is the only one");
+    let desk = Desk::with(folder.path().to_owned());
+    let submit = submit("2KiB/window-post-1-sector", "prepared");
+    let _daemon = desk.start();
+    let answer = desk.client().prove(submit.clone(), 0).unwrap();
+    desk.verify(&submit, &desk.proof(&answer));
 }
 
 /// Workers that belong to this desk's folder.

@@ -181,15 +181,17 @@ fn ordinal(which: Option<&str>) -> Result<usize, Failure> {
     ))
 }
 
-/// The circuits whose parameter files are there. Whether they are right is seen when they are
-/// loaded.
+/// The circuits whose parameter files or prepared keys are there. Whether they are right is seen when they
+/// are loaded.
 pub fn with_keys(store: &KeyStore) -> Vec<CircuitId> {
     let has_key = |id: &CircuitId| {
         let name = format!("{}.params", id.params_stem());
-        store
-            .folders
-            .iter()
-            .any(|folder| folder.join(&name).is_file())
+        let has_params = store.folders.iter().any(|f| f.join(&name).is_file());
+        // Only now the circuit, which takes milliseconds to read.
+        has_params
+            || id
+                .compiled()
+                .is_ok_and(|circuit| store.locate_proving_key(&id.key_spec(&circuit)).is_ok())
     };
     CircuitId::all().filter(has_key).collect()
 }

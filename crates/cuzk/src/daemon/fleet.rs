@@ -99,7 +99,7 @@ impl Fleet {
     /// Opens the key's files as far as that takes no time; says whether it is a test key.
     fn open(&self, circuit: CircuitId) -> Result<bool, Failure> {
         let spec = circuit.key_spec(&*circuit.compiled()?);
-        self.store.locate_params(&spec)?;
+        self.store.locate_proving_key(&spec)?;
         let key = self.store.verifying_key(&spec)?;
         Ok(matches!(key.trust, KeyTrust::Test { .. }))
     }

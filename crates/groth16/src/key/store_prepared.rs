@@ -29,6 +29,22 @@ impl KeyStore {
         cache.join("prepared")
     }
 
+    /// Path of the file that the circuit's proving key comes from: its parameter file, or a prepared key
+    /// that needs none. Neither is opened.
+    ///
+    /// # Errors
+    /// [`KeyError::Missing`] if there is neither, [`KeyError::TestKeyNotAllowed`], or [`KeyError::Io`] for a
+    /// folder that cannot be searched.
+    pub fn locate_proving_key(&self, spec: &KeySpec) -> Result<PathBuf, KeyError> {
+        match self.locate_params(spec) {
+            Err(missing @ KeyError::Missing(_)) => match self.locate_prepared_alone(spec)? {
+                Some(found) => Ok(found.path),
+                None => Err(missing),
+            },
+            located => located,
+        }
+    }
+
     /// The prepared key of the parameter file `params`, if there is one.
     pub(super) fn locate_prepared(
         &self,
