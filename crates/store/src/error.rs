@@ -48,8 +48,9 @@ pub enum Error {
 
     /// No room.
     #[error(
-        "no space left for {} ({action}); free space on that file system, or lower [store] \
-         max_results or [limits] max_payload_bytes", .path.display()
+        "no space left for {} ({action}); free space on that file system, raise a quota or limit of \
+         file sizes (ulimit -f), or lower [store] max_results or [limits] max_payload_bytes",
+        .path.display()
     )]
     DiskFull {
         /// What was being written.
@@ -202,9 +203,10 @@ impl Error {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Self::DiskFull { path, action }
-            }
+            // The third is the limit of file sizes (ulimit -f).
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::DiskFull { path, action },
             _ => Self::Io {
                 action,
                 path,

@@ -45,13 +45,14 @@ pub struct Retention {
 }
 
 impl Default for Retention {
-    /// 24 hours, 10 000 results, 256 MiB of proofs, one hour for payloads.
+    /// 24 hours, 10 000 results, 256 MiB of proofs, five minutes for payloads: a submission is in
+    /// the database seconds after its payload is written, and a large PoRep has 51 MB.
     fn default() -> Self {
         Self {
             max_age_ms: 24 * 3600 * 1000,
             max_results: 10_000,
             max_result_bytes: 256 << 20,
-            payload_grace_ms: 3600 * 1000,
+            payload_grace_ms: 5 * 60 * 1000,
         }
     }
 }
@@ -113,6 +114,16 @@ pub trait Store: Send + Sync {
     ///
     /// Errors: [`Error::MissingPayload`], [`Error::DamagedPayload`].
     fn payload(&self, digest: &Digest) -> Result<Vec<u8>>;
+
+    /// Keeps a payload from sweeps for another grace period: called before a submission that was
+    /// long in preparing names it.
+    ///
+    /// Errors: [`Error::MissingPayload`].
+    fn renew_payload(&self, digest: &Digest) -> Result<()>;
+
+    /// Removes a payload that turned out to be no request, unless an open job names it. Says
+    /// whether there was one to remove.
+    fn discard_payload(&self, digest: &Digest) -> Result<bool>;
 
     /// Makes all of the changes, in order, or none of them.
     ///

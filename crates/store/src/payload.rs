@@ -87,6 +87,37 @@ impl Payloads {
         Ok(bytes)
     }
 
+    /// Makes a payload as new for sweeps.
+    pub(crate) fn renew(&self, digest: &Digest) -> Result<()> {
+        let path = self.path(digest);
+        let _naming = self
+            .naming
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let renewed = File::options()
+            .write(true)
+            .open(&path)
+            .and_then(|file| file.set_modified(SystemTime::now()));
+        renewed.map_err(|e| match e.kind() {
+            ErrorKind::NotFound => Error::MissingPayload(*digest),
+            _ => Error::io("renew", &path, e),
+        })
+    }
+
+    /// Removes this payload unless it is `needed`. Says whether it was there and is gone.
+    pub(crate) fn discard(
+        &self,
+        digest: &Digest,
+        needed: impl FnOnce() -> Result<bool>,
+    ) -> Result<bool> {
+        let path = self.path(digest);
+        if !path.exists() {
+            return Ok(false);
+        }
+        let removed = self.remove_if(&path, Duration::ZERO, needed)?;
+        Ok(removed.is_some())
+    }
+
     /// Removes payloads older than `grace` that `needed` does not name. Returns number and bytes.
     pub(crate) fn sweep(
         &self,

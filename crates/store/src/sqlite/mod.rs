@@ -109,6 +109,14 @@ impl Store for SqliteStore {
         self.payloads.get(digest)
     }
 
+    fn renew_payload(&self, digest: &Digest) -> Result<()> {
+        self.payloads.renew(digest)
+    }
+
+    fn discard_payload(&self, digest: &Digest) -> Result<bool> {
+        self.payloads.discard(digest, || self.needs_payload(digest))
+    }
+
     fn apply(&self, changes: &[Change]) -> Result<()> {
         let mut connection = self.write();
         let tx = connection
@@ -230,12 +238,8 @@ impl Store for SqliteStore {
     fn sweep(&self, retention: &Retention, now_ms: u64) -> Result<Swept> {
         let jobs = self.sweep_jobs(retention, now_ms)?;
         let grace = Duration::from_millis(retention.payload_grace_ms);
-        let (payloads, payload_bytes) = self.payloads.sweep(grace, |digest| {
-            self.read()
-                .prepare_cached("SELECT 1 FROM job WHERE digest = ?1 AND state = 0")
-                .and_then(|mut statement| statement.exists([digest.as_bytes()]))
-                .map_err(|e| self.error(&e))
-        })?;
+        let needed = |digest: &Digest| self.needs_payload(digest);
+        let (payloads, payload_bytes) = self.payloads.sweep(grace, needed)?;
         Ok(Swept {
             jobs,
             payloads,
@@ -245,6 +249,14 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
+    /// Whether an open job names this payload.
+    fn needs_payload(&self, digest: &Digest) -> Result<bool> {
+        self.read()
+            .prepare_cached("SELECT 1 FROM job WHERE digest = ?1 AND state = 0")
+            .and_then(|mut statement| statement.exists([digest.as_bytes()]))
+            .map_err(|e| self.error(&e))
+    }
+
     /// Removes ended jobs beyond the limits, oldest first.
     fn sweep_jobs(&self, retention: &Retention, now_ms: u64) -> Result<Vec<JobId>> {
         let mut connection = self.write();

@@ -49,6 +49,39 @@ fn a_damaged_payload_is_found_and_healed_by_storing_it_again() {
 }
 
 #[test]
+fn a_payload_whose_submission_takes_long_is_renewed() {
+    let (folder, store) = open();
+    let (digest, _) = store.put_payload(&mut &b"payload"[..], 100).unwrap();
+    let name = digest.to_string();
+    let path = folder.path().join("payloads").join(&name[..2]).join(&name);
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(hour_ago).unwrap();
+    store.renew_payload(&digest).unwrap();
+    let retention = Retention::default();
+    assert_eq!(store.sweep(&retention, NOW).unwrap().payloads, 0);
+    file.set_modified(hour_ago).unwrap();
+    assert_eq!(store.sweep(&retention, NOW).unwrap().payloads, 1);
+    let error = store.renew_payload(&digest).unwrap_err();
+    assert!(matches!(error, Error::MissingPayload(_)), "{error}");
+}
+
+#[test]
+fn a_payload_that_no_job_needs_can_be_discarded_at_once() {
+    let (_folder, store) = open();
+    let (digest, _) = store.put_payload(&mut &b"no request"[..], 100).unwrap();
+    assert!(store.discard_payload(&digest).unwrap());
+    assert!(!store.discard_payload(&digest).unwrap());
+    assert!(store.payload(&digest).is_err());
+    let (digest, _) = store.put_payload(&mut &b"payload"[..], 100).unwrap();
+    let mut wanted = job(1, "a");
+    wanted.digest = digest;
+    store.apply(&[Change::Insert(Box::new(wanted))]).unwrap();
+    assert!(!store.discard_payload(&digest).unwrap());
+    assert_eq!(store.payload(&digest).unwrap(), b"payload");
+}
+
+#[test]
 fn a_payload_beyond_the_limit_leaves_nothing_behind() {
     let (folder, store) = open();
     let error = store.put_payload(&mut &b"payload"[..], 6).unwrap_err();
