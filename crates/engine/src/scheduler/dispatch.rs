@@ -237,14 +237,18 @@ impl Scheduler {
     }
 
     /// Whether a unit is ready, and has not failed on this device while there is another that
-    /// has not tried it.
+    /// has not tried it. WinningPoSt has no time for one that is not there at the moment.
     fn may_take(&self, device: &Device, job: &Job, index: usize) -> bool {
         let unit = &job.units[index];
         if unit.state != UnitState::Ready {
             return false;
         }
+        let is_there = match job.class() {
+            Class::Lane => Device::is_ready,
+            _ => Device::is_usable,
+        };
         let untried = |other: &Device| {
-            other.is_usable() && other.serves(job.circuit) && !unit.failed_on.contains(&other.id)
+            is_there(other) && other.serves(job.circuit) && !unit.failed_on.contains(&other.id)
         };
         !unit.failed_on.contains(&device.id) || !self.devices.values().any(untried)
     }

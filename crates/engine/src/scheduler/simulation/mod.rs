@@ -207,6 +207,7 @@ impl Simulation {
 
     /// One event, its actions, and the observer's checks.
     fn step(&mut self, event: Event) {
+        self.look_at_lane();
         let mut actions = Vec::new();
         self.scheduler.step(self.now, event, &mut actions);
         for action in actions {
@@ -381,6 +382,10 @@ fn a_long_random_life() {
     println!(
         "memory peak {} of {BUDGET}; longest wait {} ms, of WinningPoSt {} ms; {} quarantines",
         books.memory_peak, books.wait_max, books.lane_wait_max, books.quarantines
+    );
+    println!(
+        "WinningPoSt waited at most {} ms for its first start; the longest wait of all: {:?}",
+        books.lane_first_wait_max, books.lane_worst
     );
     println!(
         "longest time without a turn: {} units of {}",

@@ -27,6 +27,13 @@ pub(super) struct Books {
     pub(super) memory_peak: u64,
     pub(super) starts: BTreeMap<DeviceId, u64>,
     pub(super) lane_wait_max: Millis,
+    /// The same without the time in which units of the job had failed and waited again.
+    pub(super) lane_first_wait_max: Millis,
+    /// Of the jobs of the lane: why they waited since when they were accepted.
+    pub(super) lane_waits: BTreeMap<JobId, BTreeMap<Reason, Millis>>,
+    /// Those of the one that waited longest.
+    pub(super) lane_worst: BTreeMap<Reason, Millis>,
+    pub(super) looked: Millis,
     pub(super) wait_max: Millis,
     pub(super) quarantines: u64,
     /// Units a device took since each class last had its turn, or had nobody overdue.
@@ -34,7 +41,83 @@ pub(super) struct Books {
     pub(super) since_turn_max: u64,
 }
 
+/// Why a unit of the lane waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reason {
+    /// It does not: it is on a device, or being checked.
+    AtWork,
+    /// No device serves it that is not quarantined.
+    NoDevice,
+    /// None of them is ready: starting, stopping, waiting to be started again.
+    NoneReady,
+    /// It failed on those that are ready, and another has not tried it.
+    AnotherFirst,
+    /// Those that may take it are busy, all of them with others of the lane.
+    BusyWithLane,
+    /// Those that may take it are busy, at least one with another kind.
+    BusyWithOthers,
+    /// One is free: memory is short.
+    Memory,
+}
+
 impl Simulation {
+    /// Adds the time since the last look to the reason that stood then: nothing has changed in
+    /// between. Called before an event changes anything.
+    pub(super) fn look_at_lane(&mut self) {
+        let passed = self.now - std::mem::replace(&mut self.books.looked, self.now);
+        if passed == 0 {
+            return;
+        }
+        let lane = |(_, (submission, _)): &(&JobId, &(Submission, Millis))| {
+            submission.circuit.kind == ProofKind::Winning
+        };
+        let waiting: Vec<_> = self
+            .books
+            .open
+            .iter()
+            .filter(lane)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in waiting {
+            let reason = self.reason(id);
+            let waits = self.books.lane_waits.entry(id).or_default();
+            *waits.entry(reason).or_default() += passed;
+        }
+    }
+
+    fn reason(&self, id: JobId) -> Reason {
+        let job = &self.scheduler.jobs[&id];
+        if !job.is_queued() {
+            return Reason::AtWork;
+        }
+        let devices = self.scheduler.devices.values();
+        let usable: Vec<_> = devices
+            .filter(|device| device.serves(job.circuit) && device.is_usable())
+            .collect();
+        if usable.is_empty() {
+            return Reason::NoDevice;
+        }
+        let (mut ready, mut busy, mut with_others) = (false, false, false);
+        for device in usable.into_iter().filter(|device| device.is_ready()) {
+            ready = true;
+            if self.scheduler.pick(device, id).is_none() {
+                continue;
+            }
+            if device.has_room() {
+                return Reason::Memory;
+            }
+            busy = true;
+            let others = |lease: &LeaseId| !self.scheduler.leases[lease].lane;
+            with_others |= device.running.iter().any(others);
+        }
+        match (ready, busy, with_others) {
+            (false, ..) => Reason::NoneReady,
+            (true, false, _) => Reason::AnotherFirst,
+            (true, true, false) => Reason::BusyWithLane,
+            (true, true, true) => Reason::BusyWithOthers,
+        }
+    }
+
     pub(super) fn persist(&mut self, write: Write) {
         match write {
             Write::Insert(record) => self.store_answers(record.id),
@@ -79,6 +162,7 @@ impl Simulation {
             self.books.open.remove(&job).is_some(),
             "{job} ended, but was not open"
         );
+        self.books.lane_waits.remove(&job);
         self.books.ended += 1;
         let name = match outcome {
             Outcome::Completed => "COMPLETED".to_owned(),
@@ -167,7 +251,13 @@ impl Simulation {
         let (submission, accepted) = &self.books.open[&unit.job];
         let wait = self.now - accepted;
         if submission.circuit.kind == ProofKind::Winning {
-            self.books.lane_wait_max = self.books.lane_wait_max.max(wait);
+            let waits = self.books.lane_waits.entry(unit.job).or_default().clone();
+            if wait > self.books.lane_wait_max {
+                (self.books.lane_wait_max, self.books.lane_worst) = (wait, waits.clone());
+            }
+            if !waits.contains_key(&Reason::AtWork) {
+                self.books.lane_first_wait_max = self.books.lane_first_wait_max.max(wait);
+            }
         } else {
             self.books.wait_max = self.books.wait_max.max(wait);
         }

@@ -38,6 +38,23 @@ fn a_unit_that_failed_goes_to_another_device() {
     );
 }
 
+/// An epoch lasts 30 seconds; a lost device may be gone for minutes.
+#[test]
+fn winning_post_does_not_wait_for_a_device_that_is_not_there() {
+    let mut world = World::with_devices(config(), 2);
+    stopped(&mut world, 1, 1);
+    let (_, out) = world.submit_ok(submission(1, WINNING, 1));
+    let first = one(&out);
+    assert_eq!(first.device, DeviceId(0));
+    let second = one(&world.fail(first, Fault::Try));
+    assert_eq!(second.device, DeviceId(0), "the other one is gone");
+    // Other kinds wait for it: it may well prove what this one could not.
+    let mut world = World::with_devices(config(), 2);
+    stopped(&mut world, 1, 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 1));
+    assert!(begun(&world.fail(one(&out), Fault::Try)).is_empty());
+}
+
 #[test]
 fn a_process_that_dies_with_two_units_of_a_job_costs_each_a_try() {
     let mut world = World::new(config());
