@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use filecoin::ProofKind;
 use store::{JobId, JobRecord, JobState, Priority, Timings};
 
 use super::Scheduler;
@@ -192,25 +193,49 @@ impl Scheduler {
             let cause = if serves {
                 "those that could are quarantined"
             } else {
-                "none of the configured devices can serve it"
+                "when the daemon started, none had its key and the memory for it; restart the \
+                 daemon if the parameter files have been added since"
             };
             return Err(Refusal::NoDevice {
                 circuit: submission.circuit,
                 cause,
             });
         }
+        self.check_queue(class, submission.payload_bytes)
+    }
+
+    fn check_queue(&self, class: Class, bytes: u64) -> Result<(), Refusal> {
         if class == Class::Lane {
             return Ok(());
         }
-        let (open, limit) = (self.open_jobs_below_lane, config.max_jobs);
+        let (open, limit) = (self.open_jobs_below_lane, self.config.max_jobs);
         if open >= limit {
             return Err(Refusal::QueueFull { open, limit });
         }
-        let (bytes, limit) = (submission.payload_bytes, config.max_payload_bytes);
+        let limit = self.config.max_payload_bytes;
         if self.open_bytes_below_lane.saturating_add(bytes) > limit {
             return Err(Refusal::QueueBytesFull { bytes, limit });
         }
         Ok(())
+    }
+
+    /// Whether a request of which only this is known could be taken now: asked before its
+    /// payload is received, so that a full queue costs no disk. One whose request id is known
+    /// may turn out to be a job that is there already, which a full queue does not refuse.
+    pub fn check_early(
+        &self,
+        request_id: &str,
+        kind: ProofKind,
+        priority: Priority,
+        payload_bytes: u64,
+    ) -> Result<(), Refusal> {
+        if self.draining {
+            return Err(Refusal::Draining);
+        }
+        if self.requests.contains_key(request_id) {
+            return Ok(());
+        }
+        self.check_queue(Class::of(kind, priority), payload_bytes)
     }
 
     /// Memory that units of a class may hold together.

@@ -107,6 +107,34 @@ impl Refusal {
         }
     }
 
+    /// What the message names, for programs.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Draining => Vec::new(),
+            Self::QueueFull { open, limit } => {
+                vec![("open", open.to_string()), ("limit", limit.to_string())]
+            }
+            Self::QueueBytesFull { bytes, limit } => {
+                vec![("bytes", bytes.to_string()), ("limit", limit.to_string())]
+            }
+            Self::BudgetExceeded {
+                circuit,
+                needed,
+                budget,
+            } => vec![
+                ("circuit", circuit.name().to_owned()),
+                ("needed", needed.to_string()),
+                ("budget", budget.to_string()),
+            ],
+            Self::NoDevice { circuit, .. } => vec![("circuit", circuit.name().to_owned())],
+            Self::DeadlinePassed { late_ms } => vec![("late_ms", late_ms.to_string())],
+            Self::Units { units, limit } => {
+                vec![("units", units.to_string()), ("limit", limit.to_string())]
+            }
+            Self::NotStored { cause } => vec![("cause", cause.clone())],
+        }
+    }
+
     /// What the caller may do.
     pub fn class(&self) -> Class {
         match self {

@@ -241,6 +241,14 @@ impl Store for MoodyStore {
         self.inner.payload(digest)
     }
 
+    fn renew_payload(&self, digest: &Digest) -> store::Result<()> {
+        self.inner.renew_payload(digest)
+    }
+
+    fn discard_payload(&self, digest: &Digest) -> store::Result<bool> {
+        self.inner.discard_payload(digest)
+    }
+
     fn apply(&self, changes: &[Change]) -> store::Result<()> {
         if self.full.load(Ordering::SeqCst) {
             return Err(store::Error::DiskFull {

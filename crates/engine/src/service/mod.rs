@@ -172,6 +172,21 @@ impl Service {
         Ok(self.store.put_payload(source, self.payload_limit)?)
     }
 
+    /// A stored payload, checked, on this thread.
+    pub fn payload(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        Ok(self.store.payload(digest)?)
+    }
+
+    /// Keeps a payload whose submission was long in preparing, on this thread.
+    pub fn renew_payload(&self, digest: &Digest) -> Result<(), Error> {
+        Ok(self.store.renew_payload(digest)?)
+    }
+
+    /// Removes a payload that turned out to be no request, on this thread.
+    pub fn discard_payload(&self, digest: &Digest) -> Result<bool, Error> {
+        Ok(self.store.discard_payload(digest)?)
+    }
+
     /// Submits; `reply` is called when the job is stored or refused.
     pub fn submit_then(&self, submission: Submission, reply: Callback<Result<Admission, Error>>) {
         let reply = Box::new(move |answer| reply(admission(answer)));

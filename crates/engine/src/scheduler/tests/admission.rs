@@ -127,6 +127,39 @@ fn limits_by_number_and_bytes_never_hold_up_winning_post() {
 }
 
 #[test]
+fn what_could_not_be_taken_is_known_before_its_payload() {
+    let limits = Config {
+        max_jobs: 2,
+        max_payload_bytes: 250,
+        ..config()
+    };
+    let mut world = World::with_devices(limits, 1);
+    let early = |world: &World, id: &str, kind, bytes| {
+        let refusal = world
+            .scheduler
+            .check_early(id, kind, Priority::Normal, bytes);
+        refusal.err().map(|refusal| refusal.code())
+    };
+    world.submit_ok(submission(1, POREP, 1));
+    assert_eq!(early(&world, "new", ProofKind::Porep, 150), None);
+    assert_eq!(
+        early(&world, "new", ProofKind::Porep, 151),
+        Some("QUEUE_BYTES_FULL")
+    );
+    world.submit_ok(submission(2, POREP, 1));
+    assert_eq!(early(&world, "new", ProofKind::Snap, 1), Some("QUEUE_FULL"));
+    assert_eq!(early(&world, "", ProofKind::Snap, 1), Some("QUEUE_FULL"));
+    // Never WinningPoSt, nor what may be there already.
+    assert_eq!(early(&world, "new", ProofKind::Winning, 1 << 40), None);
+    assert_eq!(early(&world, "job-1", ProofKind::Porep, 100), None);
+    world.event(Event::Drain);
+    assert_eq!(
+        early(&world, "job-1", ProofKind::Winning, 1),
+        Some("SHUTTING_DOWN")
+    );
+}
+
+#[test]
 fn malformed_submissions_are_refused() {
     let mut world = World::with_devices(config(), 0);
     world.add_device(0, vec![POREP], 0);
