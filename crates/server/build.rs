@@ -7,7 +7,7 @@ use std::path::Path;
 
 use prost::Message as _;
 
-const FILES: [&str; 1] = ["cuzk/v1/proving.proto"];
+const FILES: [&str; 2] = ["cuzk/v1/proving.proto", "cuzk/v2/proving.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new("../../proto");
@@ -19,6 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Path::new(&out).join("descriptors.bin"),
         descriptors.encode_to_vec(),
     )?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    // The pieces of an upload go to disk as they came in.
+    let builder = tonic_prost_build::configure().bytes(".cuzk.v2.SubmitRequest");
+    builder.compile_fds(descriptors)?;
     Ok(())
 }

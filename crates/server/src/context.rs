@@ -19,6 +19,9 @@ use crate::waiters::Waiters;
 const DECODERS_MIN: usize = 2;
 /// Decoding WinningPoSt requests at one time.
 const LANE_DECODERS: usize = 2;
+/// Uploads being received at one time: each holds a thread and a file. Those of WinningPoSt have
+/// their own.
+const UPLOADS: usize = 32;
 /// Short questions to engine and store at one time.
 const QUESTIONS: usize = 32;
 /// Keys being loaded or unloaded at one time.
@@ -44,6 +47,10 @@ pub(crate) enum Work {
     DecodeLane,
     /// A question to engine or store.
     Question,
+    /// Receiving an upload.
+    Upload,
+    /// The same for WinningPoSt.
+    UploadLane,
     /// Loading or unloading keys.
     Keys,
 }
@@ -57,10 +64,14 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     pub(crate) waiters: Waiters,
     pub(crate) closing: watch::Receiver<Closing>,
+    /// One copy more for every call that is being answered.
+    calls: Arc<()>,
     decode: Arc<Semaphore>,
     decode_lane: Arc<Semaphore>,
     questions: Arc<Semaphore>,
     key_work: Arc<Semaphore>,
+    uploads: Arc<Semaphore>,
+    uploads_lane: Arc<Semaphore>,
 }
 
 impl Context {
@@ -80,10 +91,13 @@ impl Context {
             readiness,
             config,
             closing,
+            calls: Arc::new(()),
             decode: Arc::new(Semaphore::new((cores / 2).max(DECODERS_MIN))),
             decode_lane: Arc::new(Semaphore::new(LANE_DECODERS)),
             questions: Arc::new(Semaphore::new(QUESTIONS)),
             key_work: Arc::new(Semaphore::new(KEY_WORK)),
+            uploads: Arc::new(Semaphore::new(UPLOADS)),
+            uploads_lane: Arc::new(Semaphore::new(UPLOADS)),
         }
     }
 
@@ -97,6 +111,8 @@ impl Context {
             Work::Decode => &self.decode,
             Work::DecodeLane => &self.decode_lane,
             Work::Question => &self.questions,
+            Work::Upload => &self.uploads,
+            Work::UploadLane => &self.uploads_lane,
             Work::Keys => &self.key_work,
         };
         let ended = |_| Status::unavailable("the daemon is shutting down");
@@ -112,6 +128,16 @@ impl Context {
             tracing::error!(%error, "a call did not end as it should");
             Status::internal("an internal check failed; the log of the daemon tells which")
         })
+    }
+
+    /// To be held as long as a call is being answered: the end waits for it.
+    pub(crate) fn call(&self) -> Arc<()> {
+        Arc::clone(&self.calls)
+    }
+
+    /// Whether calls are being answered.
+    pub(crate) fn has_calls(&self) -> bool {
+        Arc::strong_count(&self.calls) > 1
     }
 
     /// Whether the end has come so far.

@@ -15,6 +15,7 @@
 
 mod address;
 pub mod client;
+pub mod codes;
 pub mod config;
 mod context;
 mod error;

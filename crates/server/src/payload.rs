@@ -6,9 +6,13 @@
 //! or empty. What is left out, the request id and the priority, may differ between two
 //! submissions of the same work.
 
+mod upload;
+
 use std::io::{self, Read};
 
 use filecoin::SubmitProofRequest;
+
+pub(crate) use upload::Upload;
 
 /// Bytes in front of each field's content: number and length.
 const HEADER: usize = 12;

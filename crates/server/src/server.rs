@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::Service;
 use tokio::runtime::Runtime;
@@ -24,7 +24,9 @@ use crate::http;
 use crate::keys::Keys;
 use crate::listen::{Listener, bind};
 use crate::observatory::Observatory;
-use crate::proto::{self, v1::proving_engine_server::ProvingEngineServer};
+use crate::proto::{
+    self, v1::proving_engine_server::ProvingEngineServer, v2::proving_server::ProvingServer,
+};
 use crate::readiness::Readiness;
 
 /// Flow control: how much a peer may send before it is read, per call and per connection.
@@ -32,8 +34,13 @@ const STREAM_WINDOW: u32 = 16 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 /// Open calls per connection: one node of ours has at most tens.
 const STREAMS: u32 = 4_096;
-/// How long connections may take to close once nothing is waited for.
+/// Largest part of an upload: a piece of 4 MiB and what is around it, or a header.
+const PART_LIMIT: usize = (4 << 20) + (64 << 10);
+/// How long calls may take to be answered once nothing is waited for.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
+const CLOSE_POLL: Duration = Duration::from_millis(5);
+/// How long what has been answered may take to be sent, and connections to close.
+const FLUSH_LIMIT: Duration = Duration::from_millis(300);
 /// How often the health service is brought up to date.
 const HEALTH_PERIOD: Duration = Duration::from_millis(500);
 
@@ -136,13 +143,19 @@ impl Server {
         let drained = self.context.service.drain(grace);
         self.closing.send_replace(Closing::Closed);
         if let Some(runtime) = self.runtime.take() {
-            let tasks = std::mem::take(&mut self.tasks);
+            let mut tasks = std::mem::take(&mut self.tasks);
+            let began = Instant::now();
             runtime.block_on(async {
-                for task in tasks {
-                    let _ = tokio::time::timeout(CLOSE_LIMIT, task).await;
+                while self.context.has_calls() && began.elapsed() < CLOSE_LIMIT {
+                    tokio::time::sleep(CLOSE_POLL).await;
                 }
+                // A client that does not listen at the moment would keep its connection open.
+                for task in &mut tasks {
+                    let _ = tokio::time::timeout(FLUSH_LIMIT, task).await;
+                }
+                tasks.iter().for_each(JoinHandle::abort);
             });
-            runtime.shutdown_timeout(CLOSE_LIMIT);
+            runtime.shutdown_timeout(FLUSH_LIMIT);
         }
         drained
     }
@@ -245,8 +258,14 @@ fn router(
     let engine = ProvingEngineServer::new(Api::new(Arc::clone(context)))
         .max_decoding_message_size(limit)
         .max_encoding_message_size(limit);
+    let uploads = ProvingServer::new(Api::new(Arc::clone(context)))
+        .max_decoding_message_size(PART_LIMIT)
+        .max_encoding_message_size(limit);
     let (reporter, health) = tonic_health::server::health_reporter();
-    let mut router = grpc_server(tls)?.add_service(engine).add_service(health);
+    let mut router = grpc_server(tls)?
+        .add_service(engine)
+        .add_service(uploads)
+        .add_service(health);
     // Both versions are in use by tools.
     let reflection = || {
         tonic_reflection::server::Builder::configure()
@@ -299,7 +318,12 @@ async fn report(context: Arc<Context>, reporter: HealthReporter) {
         } else {
             ServingStatus::NotServing
         };
-        for name in ["", ProvingEngineServer::<Api>::NAME] {
+        let names = [
+            "",
+            ProvingEngineServer::<Api>::NAME,
+            ProvingServer::<Api>::NAME,
+        ];
+        for name in names {
             reporter.set_service_status(name, status).await;
         }
     }

@@ -7,6 +7,7 @@ pub(crate) use caller::HEADER as NAME_HEADER;
 pub(crate) use result::CODE_HEADER;
 pub(crate) use status::condition;
 mod submit;
+mod v2;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,27 +96,22 @@ impl ProvingEngine for Api {
         &self,
         request: Request<v1::SubmitProofRequest>,
     ) -> Result<Response<v1::SubmitProofResponse>, Status> {
+        let _call = self.context.call();
         let client = caller::name(&request);
-        match self.submit(request.into_inner(), client).await {
-            Ok(admission) => Ok(Response::new(v1::SubmitProofResponse {
-                job_id: admission.name,
-                queue_position: admission.ahead,
-                assigned_gpu: String::new(),
-            })),
-            Err(NotTaken::Call(status)) => Err(status),
-            Err(NotTaken::Request { code, message, .. }) => {
-                Err(with_code(Status::invalid_argument(message), &code))
-            }
-            Err(NotTaken::Key { code, message, .. }) => {
-                Err(with_code(Status::failed_precondition(message), &code))
-            }
-        }
+        let submitted = self.submit(request.into_inner(), client).await;
+        let admission = submitted.map_err(NotTaken::into_status)?;
+        Ok(Response::new(v1::SubmitProofResponse {
+            job_id: admission.name,
+            queue_position: admission.ahead,
+            assigned_gpu: String::new(),
+        }))
     }
 
     async fn await_proof(
         &self,
         request: Request<v1::AwaitProofRequest>,
     ) -> Result<Response<v1::AwaitProofResponse>, Status> {
+        let _call = self.context.call();
         let v1::AwaitProofRequest { job_id, timeout_ms } = request.into_inner();
         let job = self.lookup(&job_id).await?;
         let result = self.result(job, &job_id);
@@ -136,6 +132,7 @@ impl ProvingEngine for Api {
         &self,
         request: Request<v1::ProveRequest>,
     ) -> Result<Response<v1::ProveResponse>, Status> {
+        let _call = self.context.call();
         let client = caller::name(&request);
         let submit = request.into_inner().submit.ok_or_else(|| {
             let status = Status::invalid_argument("submit is missing; put the request there");
@@ -165,6 +162,7 @@ impl ProvingEngine for Api {
         &self,
         request: Request<v1::CancelProofRequest>,
     ) -> Result<Response<v1::CancelProofResponse>, Status> {
+        let _call = self.context.call();
         let name = request.into_inner().job_id;
         let was_running = self
             .context
@@ -194,6 +192,7 @@ impl ProvingEngine for Api {
         &self,
         request: Request<v1::PreloadSrsRequest>,
     ) -> Result<Response<v1::PreloadSrsResponse>, Status> {
+        let _call = self.context.call();
         let circuit = Self::circuit(&request.into_inner().circuit_id)?;
         let loaded = self
             .context
@@ -214,6 +213,7 @@ impl ProvingEngine for Api {
         &self,
         request: Request<v1::EvictSrsRequest>,
     ) -> Result<Response<v1::EvictSrsResponse>, Status> {
+        let _call = self.context.call();
         let circuit = Self::circuit(&request.into_inner().circuit_id)?;
         let evicted = self
             .context

@@ -1,23 +1,58 @@
 //! From the engine's answers to those of the wire.
 
+use std::collections::HashMap;
+
 use engine::scheduler::RefusalClass as Class;
 use engine::service::Finished;
 use store::JobState;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::proto::v1;
 use crate::proto::v1::await_proof_response::Status as Outcome;
 
 /// Trailer with the stable code of an error.
 pub(crate) const CODE_HEADER: &str = "cuzk-error-code";
+/// Who gives the codes, in `google.rpc.ErrorInfo`.
+const DOMAIN: &str = "cuzk";
+/// Longest fact beside a code, bytes: trailers have a limit, and the message has it all.
+const FACT_LIMIT: usize = 256;
 
-/// Adds the stable code to a status.
-pub(super) fn with_code(mut status: Status, code: &str) -> Status {
+/// Adds the stable code to a status: as a trailer, and as `google.rpc.ErrorInfo` among its
+/// details.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "callers make the status for this"
+)]
+pub(super) fn with_code(status: Status, code: &str) -> Status {
+    with_facts(&status, code, Vec::new())
+}
+
+/// The same, with what the message names.
+pub(super) fn with_facts(
+    status: &Status,
+    code: &str,
+    facts: Vec<(&'static str, String)>,
+) -> Status {
+    let facts = facts.into_iter().map(|(name, mut value)| {
+        value.truncate(value.floor_char_boundary(FACT_LIMIT));
+        (name.to_owned(), value)
+    });
+    let facts: HashMap<String, String> = facts.collect();
+    let details = ErrorDetails::with_error_info(code, DOMAIN, facts);
+    let mut metadata = status.metadata().clone();
     if let Ok(value) = MetadataValue::try_from(code) {
-        status.metadata_mut().insert(CODE_HEADER, value);
+        metadata.insert(CODE_HEADER, value);
     }
-    status
+    Status::with_error_details_and_metadata(status.code(), status.message(), details, metadata)
+}
+
+/// The stable code of a status of ours.
+pub(super) fn code_of(status: &Status) -> &str {
+    let code = status.metadata().get(CODE_HEADER);
+    code.and_then(|code| code.to_str().ok())
+        .unwrap_or("INTERNAL")
 }
 
 /// What the wire says of an error of the engine.
@@ -33,10 +68,13 @@ pub(super) fn engine_status(error: &engine::Error) -> Status {
         engine::Error::Store(_) | engine::Error::Stopped => Code::Unavailable,
         _ => Code::Internal,
     };
-    with_code(
-        Status::new(code, one_line(&error.to_string())),
-        error.code(),
-    )
+    let facts = match error {
+        engine::Error::Refused(refusal) => refusal.facts(),
+        engine::Error::UnknownJob(name) => vec![("job", name.clone())],
+        _ => Vec::new(),
+    };
+    let status = Status::new(code, one_line(&error.to_string()));
+    with_facts(&status, error.code(), facts)
 }
 
 /// A message without line breaks and never empty.

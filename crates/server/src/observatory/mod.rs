@@ -3,6 +3,7 @@
 //! The engine's loop tells every event; readers take copies under a short lock. What is kept is
 //! bounded: ended jobs by number, spans by number and age.
 
+mod changes;
 mod model;
 mod trace;
 mod view;
@@ -12,19 +13,23 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::scheduler::{Action, Event, LeaseId, Millis};
+use engine::scheduler::{Action, Event, LeaseId, Millis, Write};
 use engine::service::Observer;
 use store::{JobId, Timings};
 
 use crate::metrics::Metrics;
+use changes::Changes;
+pub(crate) use changes::Watch;
 use model::State;
 pub use model::UnitPhase;
+pub(crate) use view::Progress;
 pub use view::{JobName, PartitionState, PartitionView, PipelineView, SpanView};
 
 /// The watcher. Give it to [`engine::Service::start_observed`] and to the server.
 pub struct Observatory {
     state: Mutex<State>,
     metrics: Arc<Metrics>,
+    changes: Arc<Changes>,
 }
 
 impl Default for Observatory {
@@ -40,6 +45,7 @@ impl Observatory {
         Self {
             state: Mutex::new(State::new(Arc::clone(&metrics))),
             metrics,
+            changes: Arc::default(),
         }
     }
 
@@ -50,6 +56,17 @@ impl Observatory {
     /// The client's name for a job, and its kind.
     pub fn name(&self, job: JobId) -> Option<JobName> {
         self.lock().name(job)
+    }
+
+    /// Where a job stands. `None` for jobs that have not been seen since the start, or too long
+    /// ago.
+    pub(crate) fn progress(&self, job: JobId) -> Option<Progress> {
+        self.lock().progress(job)
+    }
+
+    /// Tells when something about a job changes, from now on.
+    pub(crate) fn watch(&self, job: JobId) -> Watch {
+        self.changes.watch(job)
     }
 
     /// Jobs at work, those ended in the last 30 seconds, and the first of those that wait.
@@ -97,14 +114,43 @@ pub struct AtWork {
 
 impl Observer for Observatory {
     fn event(&self, now: Millis, event: &Event) {
-        self.lock().event(now, event);
+        let mut state = self.lock();
+        let job = match event {
+            Event::UnitJudged { lease, .. }
+            | Event::UnitFailed { lease, .. }
+            | Event::UnitDiscarded { lease } => state.leased(*lease),
+            _ => None,
+        };
+        state.event(now, event);
+        drop(state);
+        self.changes.note(job);
     }
 
     fn returned(&self, now: Millis, lease: LeaseId, timings: &Timings) {
-        self.lock().returned(now, lease, timings);
+        let mut state = self.lock();
+        let job = state.leased(lease);
+        state.returned(now, lease, timings);
+        drop(state);
+        self.changes.note(job);
     }
 
     fn action(&self, now: Millis, action: &Action) {
         self.lock().action(now, action);
+        self.changes.note(match action {
+            Action::Persist(write) => Some(written(write)),
+            Action::Prepare { unit, .. } | Action::Start { unit, .. } => Some(unit.job),
+            _ => None,
+        });
+    }
+}
+
+/// The job that a write is about.
+fn written(write: &Write) -> JobId {
+    match write {
+        Write::Insert(record) => record.id,
+        Write::Restart { job, .. } | Write::Join { job, .. } | Write::Finish { job, .. } => *job,
+        Write::Claim { unit, .. } | Write::Release { unit, .. } | Write::Prove { unit, .. } => {
+            unit.job
+        }
     }
 }

@@ -203,6 +203,11 @@ impl State {
         }
     }
 
+    /// The job of a unit that is on a device or being checked.
+    pub(super) fn leased(&self, lease: LeaseId) -> Option<JobId> {
+        self.leases.get(&lease).map(|lease| lease.unit.job)
+    }
+
     pub(super) fn event(&mut self, now: Millis, event: &Event) {
         match event {
             Event::Restore(open) => self.restore(open),

@@ -110,7 +110,43 @@ pub struct SpanView {
     pub state: &'static str,
 }
 
+/// Where a job stands, in numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Its circuit.
+    pub(crate) circuit: CircuitId,
+    /// When it was accepted.
+    pub(crate) accepted: Millis,
+    /// When its first unit was started.
+    pub(crate) started: Option<Millis>,
+    /// Units.
+    pub(crate) units: u32,
+    /// Of those, stored.
+    pub(crate) proven: u32,
+    /// Of those, prepared, on a device, or being checked.
+    pub(crate) running: u32,
+    /// It has ended, and its result is in the store.
+    pub(crate) ended: bool,
+}
+
 impl State {
+    pub(super) fn progress(&self, id: JobId) -> Option<Progress> {
+        let job = self.jobs.get(&id)?;
+        let count = |wanted: fn(UnitState) -> bool| {
+            let units = job.units.iter().filter(|unit| wanted(unit.state));
+            u32::try_from(units.count()).unwrap_or(u32::MAX)
+        };
+        Some(Progress {
+            circuit: job.circuit,
+            accepted: job.accepted,
+            started: job.started,
+            units: job.unit_count,
+            proven: count(|state| state == UnitState::Done),
+            running: count(|state| !matches!(state, UnitState::Done | UnitState::Waiting)),
+            ended: job.ended.is_some(),
+        })
+    }
+
     pub(super) fn name(&self, id: JobId) -> Option<JobName> {
         self.jobs.get(&id).map(name)
     }

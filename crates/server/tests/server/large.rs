@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::common::{daemon, daemon_with, on_wire, quick};
+use crate::common::{Daemon, daemon, daemon_in, daemon_with, on_wire, quick};
 use server::proto::v1;
 use server::proto::v1::await_proof_response::Status as Outcome;
 use tonic::Code;
@@ -124,4 +124,127 @@ async fn status_is_quick_and_exact_under_load() {
         let totals = daemon.service.status().totals;
         totals.values().map(|t| t.completed).sum::<u64>() == u64::from(JOBS)
     });
+}
+
+/// The 99th of a hundred.
+fn p99(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() * 99 / 100]
+}
+
+/// Memory of this process that is not mapped files, bytes.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next());
+    kibibytes.unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// Ten thousand jobs queued, each with a payload of its own: status calls while they come in, when
+/// all are there, and while they are proven; memory; and the next start with all of them.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a minute; scripts/verify-full runs it"]
+async fn ten_thousand_queued_jobs() {
+    const JOBS: u64 = 10_000;
+    const LIMIT: Duration = Duration::from_millis(50);
+    let device = quick();
+    device.held.store(true, Ordering::Relaxed);
+    let daemon = daemon_with(device, &|_, config, settings| {
+        config.limits.max_jobs = 2 * JOBS;
+        settings.scheduler.max_jobs = 2 * JOBS as usize;
+    });
+    let before = memory();
+    let calls = daemon.connect().await;
+    let began = Instant::now();
+    let submitting: Vec<_> = (0..8)
+        .map(|part| {
+            let mut calls = calls.clone();
+            tokio::spawn(async move {
+                for i in (part..JOBS).step_by(8) {
+                    let mut request = on_wire("window", &format!("wdpost-{i}"));
+                    request.miner_id = i;
+                    calls.submit_proof(request).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    let mut status = daemon.connect().await;
+    let mut ask = async |times: &mut Vec<Duration>| {
+        let began = Instant::now();
+        let answer = status.get_status(v1::GetStatusRequest {}).await.unwrap();
+        times.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let queues = answer.into_inner().queues;
+        queues
+            .iter()
+            .map(|q| u64::from(q.pending + q.in_progress))
+            .sum::<u64>()
+    };
+    let mut coming = Vec::new();
+    while submitting.iter().any(|task| !task.is_finished()) {
+        ask(&mut coming).await;
+    }
+    for task in submitting {
+        task.await.unwrap();
+    }
+    let submitted = began.elapsed();
+    let mut queued = Vec::new();
+    for _ in 0..1_000 {
+        assert_eq!(ask(&mut queued).await, JOBS);
+    }
+    let began = Instant::now();
+    let page = tokio::task::block_in_place(|| daemon.json("/status"));
+    let page_took = began.elapsed();
+    // One is on the device and one prepared.
+    assert_eq!(page["counters"]["queue_depth"].as_u64().unwrap() + 2, JOBS);
+    let held = memory().saturating_sub(before);
+    // The next start, with the device held as before.
+    let Daemon {
+        server,
+        service,
+        folder,
+        device,
+        ..
+    } = daemon;
+    tokio::task::block_in_place(|| {
+        server.shutdown(Duration::from_millis(10));
+        drop(service);
+    });
+    let began = Instant::now();
+    let daemon = daemon_in(folder, device, &|_, _, _| {});
+    let mut status = daemon.connect().await;
+    let answer = status.get_status(v1::GetStatusRequest {}).await.unwrap();
+    let restart = began.elapsed();
+    let queues = answer.into_inner().queues;
+    assert_eq!(
+        queues
+            .iter()
+            .map(|q| u64::from(q.pending + q.in_progress))
+            .sum::<u64>(),
+        JOBS
+    );
+    // While they are proven, one after the other as quickly as it goes.
+    daemon.device.held.store(false, Ordering::Relaxed);
+    let mut proving = Vec::new();
+    for _ in 0..1_000 {
+        let began = Instant::now();
+        status.get_status(v1::GetStatusRequest {}).await.unwrap();
+        proving.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let p99s = [p99(&mut coming), p99(&mut queued), p99(&mut proving)];
+    println!(
+        "{JOBS} jobs submitted in {submitted:.1?}; GetStatus p99 while they come {:.1?}, queued \
+         {:.1?}, while they are proven {:.1?}; /status {page_took:.1?}; {} MiB held; restart \
+         {restart:.1?}",
+        p99s[0],
+        p99s[1],
+        p99s[2],
+        held >> 20
+    );
+    assert!(p99s.iter().all(|p99| *p99 < LIMIT), "{p99s:?}");
+    assert!(held < 256 << 20, "{held} bytes");
+    assert!(restart < Duration::from_secs(5), "{restart:?}");
 }

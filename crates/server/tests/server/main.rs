@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+mod browser;
 mod common;
 mod deploy;
 mod discovery;
@@ -9,4 +10,5 @@ mod forms;
 mod http;
 mod large;
 mod tls;
+mod v2;
 mod wire;

@@ -272,7 +272,11 @@ pub fn daemon(device: Arc<FakeDevice>) -> Daemon {
 
 /// The same with other settings.
 pub fn daemon_with(device: Arc<FakeDevice>, tune: &Tune) -> Daemon {
-    let folder = tempfile::tempdir().unwrap();
+    daemon_in(tempfile::tempdir().unwrap(), device, tune)
+}
+
+/// The same with what is in a folder from before.
+pub fn daemon_in(folder: tempfile::TempDir, device: Arc<FakeDevice>, tune: &Tune) -> Daemon {
     let mut config = Config::default();
     config.daemon.listen = "127.0.0.1:0".parse().unwrap();
     config.daemon.status_listen = Some("127.0.0.1:0".parse().unwrap());

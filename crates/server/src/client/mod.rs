@@ -1,9 +1,11 @@
 //! The client: calls that block, for command lines and tests.
 
+mod error;
+mod follow;
+mod http;
+mod upload;
+
 use std::fs;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,20 +13,24 @@ use filecoin::SubmitProofRequest;
 use tokio::runtime::Runtime;
 pub use tonic::Code;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
-use tonic::{Request, Status};
+use tonic::{Request, Response, Status};
 
 use crate::address::Address;
-use crate::grpc::{CODE_HEADER, NAME_HEADER};
+use crate::grpc::NAME_HEADER;
 use crate::proto::v1;
 use crate::proto::v1::proving_engine_client::ProvingEngineClient;
+use crate::proto::v2::proving_client::ProvingClient;
+pub use error::{ClientError, Result};
+use error::{causes, lost};
+pub use follow::Followed;
+pub use http::{http_get, percent_encoded};
+pub use upload::{Submitted, parts};
 
 /// Largest message, sent or received, bytes.
 const MESSAGE_LIMIT: usize = 256 << 20;
 /// How much the peer may send before it is read.
 const WINDOW: u32 = 16 << 20;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Largest answer of HTTP.
-const HTTP_LIMIT: u64 = 256 << 20;
 
 /// How the daemon is reached.
 #[derive(Debug, Clone, Default)]
@@ -37,79 +43,31 @@ pub struct Options {
     pub name: Option<String>,
 }
 
-/// Why a call failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClientError {
-    /// There is no daemon to be reached.
-    #[error(
-        "the daemon at {address} cannot be reached: {cause}; is it running, and is this its \
-        address ([daemon] listen)?"
-    )]
-    Unreachable {
-        /// Where it should be.
-        address: String,
-        /// What happened.
-        cause: String,
-    },
-    /// The daemon refuses the call.
-    #[error("{message}")]
-    Refused {
-        /// The status, by name.
-        status: Code,
-        /// Stable code, if the daemon gave one.
-        code: Option<String>,
-        /// Its message.
-        message: String,
-    },
-    /// A file of ours cannot be read.
-    #[error("{} cannot be read: {source}", .path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// HTTP answered with an error.
-    #[error("{address}{path} answered {status}: {message}")]
-    Http {
-        /// Where.
-        address: String,
-        /// What was asked for.
-        path: String,
-        /// The status line's number.
-        status: u16,
-        /// The answer's first line.
-        message: String,
-    },
-}
-
-impl From<Status> for ClientError {
-    fn from(status: Status) -> Self {
-        let code = status.metadata().get(CODE_HEADER);
-        Self::Refused {
-            status: status.code(),
-            code: code.and_then(|code| code.to_str().ok()).map(str::to_owned),
-            message: status.message().to_owned(),
-        }
-    }
-}
-
-/// Result of a call.
-pub type Result<T> = std::result::Result<T, ClientError>;
-
 /// A connection whose calls block. Not for use on async threads.
 pub struct Client {
     runtime: Runtime,
     calls: ProvingEngineClient<Channel>,
+    calls_v2: ProvingClient<Channel>,
+    address: String,
     name: Option<String>,
 }
 
-/// Connects for async use.
+/// Connects for async use of `cuzk.v1`.
+///
+/// # Errors
+/// As [`channel`].
+pub async fn connect(address: &Address, options: &Options) -> Result<ProvingEngineClient<Channel>> {
+    let channel = channel(address, options).await?;
+    Ok(ProvingEngineClient::new(channel)
+        .max_decoding_message_size(MESSAGE_LIMIT)
+        .max_encoding_message_size(MESSAGE_LIMIT))
+}
+
+/// Connects.
 ///
 /// # Errors
 /// [`ClientError::Unreachable`], [`ClientError::File`].
-pub async fn connect(address: &Address, options: &Options) -> Result<ProvingEngineClient<Channel>> {
+pub async fn channel(address: &Address, options: &Options) -> Result<Channel> {
     let unreachable = |error: tonic::transport::Error| ClientError::Unreachable {
         address: address.to_string(),
         cause: causes(&error),
@@ -133,10 +91,7 @@ pub async fn connect(address: &Address, options: &Options) -> Result<ProvingEngi
         }
         endpoint = endpoint.tls_config(tls).map_err(unreachable)?;
     }
-    let channel = endpoint.connect().await.map_err(unreachable)?;
-    Ok(ProvingEngineClient::new(channel)
-        .max_decoding_message_size(MESSAGE_LIMIT)
-        .max_encoding_message_size(MESSAGE_LIMIT))
+    endpoint.connect().await.map_err(unreachable)
 }
 
 impl Client {
@@ -152,10 +107,14 @@ impl Client {
                 address: address.to_string(),
                 cause: error.to_string(),
             })?;
-        let calls = runtime.block_on(connect(address, options))?;
+        let channel = runtime.block_on(channel(address, options))?;
         Ok(Self {
             runtime,
-            calls,
+            calls: ProvingEngineClient::new(channel.clone())
+                .max_decoding_message_size(MESSAGE_LIMIT)
+                .max_encoding_message_size(MESSAGE_LIMIT),
+            calls_v2: ProvingClient::new(channel),
+            address: address.to_string(),
             name: options.name.clone(),
         })
     }
@@ -166,6 +125,13 @@ impl Client {
             request.metadata_mut().insert(NAME_HEADER, name);
         }
         request
+    }
+
+    /// The answer to a call, or what went wrong.
+    fn answer<T>(&self, response: std::result::Result<Response<T>, Status>) -> Result<T> {
+        response
+            .map(Response::into_inner)
+            .map_err(|status| lost(status, &self.address))
     }
 
     /// Submits a request and waits for its proof. `deadline_ms` 0 is none.
@@ -179,10 +145,9 @@ impl Client {
     ) -> Result<v1::AwaitProofResponse> {
         let submit = Some(message(request, deadline_ms));
         let request = self.request(v1::ProveRequest { submit });
-        let response = self.runtime.block_on(self.calls.prove(request))?;
-        response.into_inner().result.ok_or_else(|| {
-            Status::internal("the daemon's answer has no result; is it a cuzk daemon?").into()
-        })
+        let response = self.runtime.block_on(self.calls.prove(request));
+        let result = self.answer(response)?.result;
+        result.ok_or_else(|| no_result().into())
     }
 
     /// Submits a request and returns when it is stored.
@@ -195,8 +160,8 @@ impl Client {
         deadline_ms: u64,
     ) -> Result<v1::SubmitProofResponse> {
         let request = self.request(message(request, deadline_ms));
-        let response = self.runtime.block_on(self.calls.submit_proof(request))?;
-        Ok(response.into_inner())
+        let response = self.runtime.block_on(self.calls.submit_proof(request));
+        self.answer(response)
     }
 
     /// Waits for a job, at most `timeout_ms` (0: for ever).
@@ -208,8 +173,8 @@ impl Client {
             job_id: job_id.to_owned(),
             timeout_ms,
         });
-        let response = self.runtime.block_on(self.calls.await_proof(request))?;
-        Ok(response.into_inner())
+        let response = self.runtime.block_on(self.calls.await_proof(request));
+        self.answer(response)
     }
 
     /// Cancels a job; says whether a unit of it was running.
@@ -220,8 +185,8 @@ impl Client {
         let request = self.request(v1::CancelProofRequest {
             job_id: job_id.to_owned(),
         });
-        let response = self.runtime.block_on(self.calls.cancel_proof(request))?;
-        Ok(response.into_inner().was_running)
+        let response = self.runtime.block_on(self.calls.cancel_proof(request));
+        Ok(self.answer(response)?.was_running)
     }
 
     /// Devices, keys, queues, totals.
@@ -230,8 +195,8 @@ impl Client {
     /// [`ClientError::Refused`].
     pub fn status(&mut self) -> Result<v1::GetStatusResponse> {
         let request = self.request(v1::GetStatusRequest {});
-        let response = self.runtime.block_on(self.calls.get_status(request))?;
-        Ok(response.into_inner())
+        let response = self.runtime.block_on(self.calls.get_status(request));
+        self.answer(response)
     }
 
     /// The metrics, as text.
@@ -240,8 +205,8 @@ impl Client {
     /// [`ClientError::Refused`].
     pub fn metrics(&mut self) -> Result<String> {
         let request = self.request(v1::GetMetricsRequest {});
-        let response = self.runtime.block_on(self.calls.get_metrics(request))?;
-        Ok(response.into_inner().prometheus_text)
+        let response = self.runtime.block_on(self.calls.get_metrics(request));
+        Ok(self.answer(response)?.prometheus_text)
     }
 
     /// Loads a circuit's key.
@@ -252,8 +217,8 @@ impl Client {
         let request = self.request(v1::PreloadSrsRequest {
             circuit_id: circuit_id.to_owned(),
         });
-        let response = self.runtime.block_on(self.calls.preload_srs(request))?;
-        Ok(response.into_inner())
+        let response = self.runtime.block_on(self.calls.preload_srs(request));
+        self.answer(response)
     }
 
     /// Unloads a circuit's key.
@@ -264,8 +229,8 @@ impl Client {
         let request = self.request(v1::EvictSrsRequest {
             circuit_id: circuit_id.to_owned(),
         });
-        let response = self.runtime.block_on(self.calls.evict_srs(request))?;
-        Ok(response.into_inner())
+        let response = self.runtime.block_on(self.calls.evict_srs(request));
+        self.answer(response)
     }
 }
 
@@ -290,71 +255,6 @@ pub fn message(request: SubmitProofRequest, deadline_ms: u64) -> v1::SubmitProof
     }
 }
 
-/// Gets a document of the daemon's HTTP address.
-///
-/// # Errors
-/// [`ClientError::Unreachable`]; [`ClientError::Http`] for any status but 200.
-pub fn http_get(address: &Address, path: &str) -> Result<Vec<u8>> {
-    let unreachable = |cause: String| ClientError::Unreachable {
-        address: address.to_string(),
-        cause,
-    };
-    let answer = http_exchange(address, path).map_err(|error| unreachable(error.to_string()))?;
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n");
-    let no_http = || unreachable("the answer is not HTTP".to_owned());
-    let end = end.ok_or_else(no_http)?;
-    let head = String::from_utf8_lossy(&answer[..end]);
-    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let body = answer[end + 4..].to_vec();
-    match status.ok_or_else(no_http)? {
-        200 => Ok(body),
-        status => Err(ClientError::Http {
-            address: address.to_string(),
-            path: path.to_owned(),
-            status,
-            message: String::from_utf8_lossy(&body)
-                .lines()
-                .next()
-                .unwrap_or("")
-                .to_owned(),
-        }),
-    }
-}
-
-/// One request per connection; the answer ends with it.
-fn http_exchange(address: &Address, path: &str) -> io::Result<Vec<u8>> {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: cuzk\r\nConnection: close\r\n\r\n");
-    let mut answer = Vec::new();
-    match address {
-        Address::Unix(socket) => {
-            let mut stream = UnixStream::connect(socket)?;
-            stream.set_read_timeout(Some(CONNECT_LIMIT))?;
-            stream.write_all(request.as_bytes())?;
-            stream.take(HTTP_LIMIT).read_to_end(&mut answer)?;
-        }
-        Address::Tcp { host, port } => {
-            let mut stream = TcpStream::connect((host.as_str(), *port))?;
-            stream.set_read_timeout(Some(CONNECT_LIMIT))?;
-            stream.write_all(request.as_bytes())?;
-            stream.take(HTTP_LIMIT).read_to_end(&mut answer)?;
-        }
-    }
-    Ok(answer)
-}
-
-/// A name as part of a path.
-pub fn percent_encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().fold(String::new(), |mut out, byte| {
-        if plain(byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-        out
-    })
-}
-
 fn read(path: &PathBuf) -> Result<Vec<u8>> {
     fs::read(path).map_err(|source| ClientError::File {
         path: path.clone(),
@@ -362,13 +262,6 @@ fn read(path: &PathBuf) -> Result<Vec<u8>> {
     })
 }
 
-/// An error's innermost cause says what happened.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut last = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        last = error.to_string();
-        next = error.source();
-    }
-    last
+fn no_result() -> Status {
+    Status::internal("the daemon's answer has no result; is it a cuzk daemon?")
 }
