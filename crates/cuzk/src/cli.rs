@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::client::args::ClientCommand;
 use crate::size::Size;
 
-pub use params::{Form, GenerateArgs, MakerArgs, ParamsCommand};
+pub use params::{Form, GenerateArgs, MakerArgs, ParamsCommand, PrepareArgs};
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 the proof does not verify; 2 usage; 3 bad input;

@@ -1,4 +1,5 @@
-//! The transposed product Mᵀ·v, as key generation needs it.
+//! The transposed product Mᵀ·v, as key generation needs it, and M·v for values that are no
+//! witness.
 
 use ff::Field;
 use rayon::prelude::*;
@@ -91,6 +92,46 @@ impl CompiledCircuit {
             }
         }
         columns
+    }
+
+    /// M·v for any values v of the columns, inputs first, then aux: for every row the sum of its
+    /// coefficients, each times the value of its column. In parallel over the calls. For a
+    /// witness, whose bits are packed, [`Self::evaluate`] is faster.
+    ///
+    /// # Panics
+    /// Where `column_values` has another length than the circuit has variables.
+    #[must_use]
+    pub fn rows_at(&self, m: Matrix, column_values: &[Fr]) -> Vec<Fr> {
+        let shape = self.shape();
+        let (inputs, aux) = column_values.split_at(shape.inputs);
+        assert_eq!(aux.len(), shape.aux, "one value per variable");
+        let mut rows: Vec<Fr> = rayon::iter::repeat_n(Fr::ZERO, shape.constraints).collect();
+        let mut rest = rows.as_mut_slice();
+        let mut pieces = Vec::with_capacity(self.calls().len());
+        for call in self.calls() {
+            let (own, after) = rest.split_at_mut(self.template(call).rows());
+            pieces.push((call, own));
+            rest = after;
+        }
+        pieces.into_par_iter().for_each(|(call, rows)| {
+            let template = self.template(call);
+            let arguments = self.packed_arguments(call);
+            for (row, out) in rows.iter_mut().enumerate() {
+                let (slots, ids) = template.matrix(m).row(row);
+                for (&slot, &id) in slots.iter().zip(ids) {
+                    let value = match call.variable(template, arguments, slot) {
+                        Variable::Input(i) => &inputs[i as usize],
+                        Variable::Aux(i) => &aux[i as usize],
+                    };
+                    match self.dictionary().small(id) {
+                        Some(1) => *out += value,
+                        Some(-1) => *out -= value,
+                        _ => *out += *value * self.dictionary().value(id),
+                    }
+                }
+            }
+        });
+        rows
     }
 
     /// Splits the columns into those of each call. Input 0 belongs to none.

@@ -62,6 +62,19 @@ proptest! {
     }
 
     #[test]
+    fn rows_are_the_naive_product(ops in circuits(), limit in row_limits(), seed: u64) {
+        let (circuit, rows) = Model::of(&ops, limit).finish();
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let shape = circuit.shape();
+        let values: Vec<Fr> = (0..shape.inputs + shape.aux).map(|_| Fr::random(&mut rng)).collect();
+        let (inputs, aux) = values.split_at(shape.inputs);
+        for m in Matrix::ALL {
+            let expected: Vec<Fr> = rows.iter().map(|r| product(&r[m as usize], inputs, aux)).collect();
+            prop_assert_eq!(circuit.rows_at(m, &values), expected);
+        }
+    }
+
+    #[test]
     fn values_come_back(ops in circuits(), limit in row_limits(), seed: u64) {
         let (circuit, _) = Model::of(&ops, limit).finish();
         let (inputs, aux) = any_assignment(&circuit, seed);

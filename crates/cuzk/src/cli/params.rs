@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use groth16::key::KeyForm;
 
-use super::Device;
+use super::{Device, KeyArgs};
 
 /// `cuzk params …`.
 #[derive(Debug, Subcommand)]
@@ -26,6 +26,27 @@ pub enum ParamsCommand {
     },
     /// Make keys for tests: anyone could forge a proof for them
     Generate(GenerateArgs),
+    /// Make the prepared key of a parameter file: proofs are faster with it
+    Prepare(PrepareArgs),
+}
+
+/// Arguments of `cuzk params prepare`.
+#[derive(Debug, Args)]
+pub struct PrepareArgs {
+    /// Circuit name, such as porep-32g
+    pub name: String,
+    /// The parameter files.
+    #[command(flatten)]
+    pub keys: KeyArgs,
+    /// Folder to write to (default: prepared in the cache folder)
+    #[arg(long, value_name = "DIR", conflicts_with = "verify_only")]
+    pub out: Option<PathBuf>,
+    /// Make and check the key in memory, and write nothing
+    #[arg(long)]
+    pub verify_only: bool,
+    /// What transforms the points.
+    #[command(flatten)]
+    pub maker: MakerArgs,
 }
 
 /// Arguments of `cuzk params generate`.

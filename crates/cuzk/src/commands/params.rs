@@ -1,8 +1,9 @@
-//! `cuzk params list`, `check` and `generate`: parameter files.
+//! `cuzk params list`, `check`, `generate` and `prepare`: parameter files.
 
 mod check;
 pub mod generate;
 mod list;
+mod prepare;
 
 use crate::Context;
 use crate::cli::ParamsCommand;
@@ -14,5 +15,6 @@ pub fn run(context: &Context, command: &ParamsCommand) -> Result<(), Failure> {
         ParamsCommand::List { params } => list::run(context, params.as_deref()),
         ParamsCommand::Check { names, params } => check::run(context, names, params.as_deref()),
         ParamsCommand::Generate(args) => generate::run(context, args),
+        ParamsCommand::Prepare(args) => prepare::run(context, args),
     }
 }

@@ -215,6 +215,74 @@ fn list_and_check_say_what_there_is() {
 }
 
 #[test]
+fn prepared_keys_are_made_listed_checked_and_used() {
+    let keys = copy_of_keys();
+    let out = tempfile::tempdir().unwrap();
+    let (keys, out) = (keys.path().to_str().unwrap(), out.path().to_str().unwrap());
+    let prepare = |more: &[&str]| {
+        let start = [
+            "params", "prepare", CIRCUIT, "--device", "cpu", "--params", keys,
+        ];
+        run([&start, more].concat())
+    };
+    prepare(&["--out", out]).fails(4, &["test key", "--allow-test-keys"]);
+    let allowed = ["--allow-test-keys", "--out", out, "--json"];
+    let document = prepare(&allowed).json();
+    assert_eq!(document["schema"], "cuzk.params-prepare/1");
+    assert_eq!(document["notice"], "test key: anyone could forge this");
+    let path = PathBuf::from(document["path"].as_str().unwrap());
+    assert_eq!(path.parent(), Some(Path::new(out)));
+    assert_eq!(fs::read_dir(out).unwrap().count(), 1);
+    prepare(&allowed[..3]).fails(4, &["exists"]);
+
+    // The same key made from its secrets at once.
+    let direct = tempfile::tempdir().unwrap();
+    let folder = direct.path().to_str().unwrap();
+    let generate = [
+        "params", "generate", CIRCUIT, "--test", "--form", "prepared", "--params",
+    ];
+    run([&generate[..], &[folder]].concat()).ok();
+    let made = file_in(direct.path(), ".key");
+    assert_eq!(made.file_name(), path.file_name());
+    let (one, other) = (fs::read(&path).unwrap(), fs::read(&made).unwrap());
+    assert!(
+        one[4096..] == other[4096..],
+        "all but the header is the same"
+    );
+
+    fs::rename(&path, Path::new(keys).join(path.file_name().unwrap())).unwrap();
+    let list = run(["params", "list", "--json", "--params", keys]).json();
+    let prepared = &list["keys"][0]["prepared"][0];
+    assert_eq!(prepared["bytes"], prepared["expected_bytes"]);
+    let document = check(Path::new(keys)).json();
+    assert_eq!(document["keys"][0]["files"].as_array().unwrap().len(), 3);
+    // With and without the parameter file beside it.
+    let dir = tempfile::tempdir().unwrap();
+    let value = request("2KiB/window-post-1-sector");
+    let file = write_json(dir.path(), "request.json", &value);
+    for folder in [keys, folder] {
+        let file = file.to_str().unwrap();
+        let ran = run([
+            "prove",
+            file,
+            "--allow-test-keys",
+            "--device",
+            "cpu",
+            "--params",
+            folder,
+        ]);
+        assert!(ran.ok().contains("test key"), "{ran:#?}");
+    }
+}
+
+#[test]
+fn preparing_asks_for_a_circuit_and_one_place() {
+    let ran = run(["params", "prepare", "porep-3k", "--device", "cpu"]);
+    ran.fails(2, &["porep-3k"]);
+    run(["params", "prepare", CIRCUIT, "--verify-only", "--out", "x"]).fails(2, &["--out"]);
+}
+
+#[test]
 fn a_config_folder_is_searched_before_the_environment() {
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("cuzk.toml");

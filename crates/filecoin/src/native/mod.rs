@@ -17,6 +17,8 @@ mod damage_tests;
 mod path;
 mod porep;
 mod post;
+#[cfg(test)]
+mod prepared_tests;
 mod snap;
 #[cfg(test)]
 mod tests;

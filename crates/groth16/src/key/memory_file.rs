@@ -58,6 +58,11 @@ impl MemoryFile {
         &mut self.map
     }
 
+    /// The open file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Forbids every change from now on, also by this process, and maps the file for reading.
     ///
     /// # Errors

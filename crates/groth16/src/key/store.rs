@@ -141,20 +141,23 @@ impl KeyStore {
         spec: &KeySpec,
         progress: &dyn Progress,
     ) -> Result<Trusted<ProvingKey>, KeyError> {
-        let path = match self.locate_params(spec) {
-            Ok(path) => path,
-            Err(missing @ KeyError::Missing(_)) => {
-                return match self.locate_prepared_alone(spec)? {
-                    Some(found) => self.prepared_key(spec, found, progress),
-                    None => Err(missing),
-                };
-            }
-            Err(error) => return Err(error),
-        };
-        let side = self.side_file(spec, &path)?;
-        if let Some(found) = self.locate_prepared(spec, &path, side.as_ref())? {
-            return self.prepared_key(spec, found, progress);
+        match self.prepared_key(spec, progress)? {
+            Some(prepared) => Ok(prepared),
+            None => self.published_key(spec, progress),
         }
+    }
+
+    /// As [`Self::proving_key`], and leaves prepared keys out.
+    ///
+    /// # Errors
+    /// As [`Self::proving_key`].
+    pub fn published_key(
+        &self,
+        spec: &KeySpec,
+        progress: &dyn Progress,
+    ) -> Result<Trusted<ProvingKey>, KeyError> {
+        let path = self.locate_params(spec)?;
+        let side = self.side_file(spec, &path)?;
         let key = ProvingKey::open(&path, &spec.counts)?;
         check_pair(&key)?;
 

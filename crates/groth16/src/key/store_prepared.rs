@@ -15,7 +15,7 @@ use super::{KeyDigest, KeyError, KeySpec, KeyStore, KeyTrust, ProvingKey, SideFi
 use crate::progress::Progress;
 
 /// A prepared key's file, and what it has to be.
-pub(super) struct FoundPrepared {
+struct FoundPrepared {
     path: PathBuf,
     /// Digest of its verifying key.
     vk: KeyDigest,
@@ -45,8 +45,30 @@ impl KeyStore {
         }
     }
 
+    /// As [`Self::proving_key`], and takes a prepared key alone; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Self::proving_key`].
+    pub fn prepared_key(
+        &self,
+        spec: &KeySpec,
+        progress: &dyn Progress,
+    ) -> Result<Option<Trusted<ProvingKey>>, KeyError> {
+        let found = match self.locate_params(spec) {
+            Ok(path) => {
+                let side = self.side_file(spec, &path)?;
+                self.locate_prepared(spec, &path, side.as_ref())?
+            }
+            Err(KeyError::Missing(_)) => self.locate_prepared_alone(spec)?,
+            Err(error) => return Err(error),
+        };
+        found
+            .map(|found| self.open_prepared(spec, found, progress))
+            .transpose()
+    }
+
     /// The prepared key of the parameter file `params`, if there is one.
-    pub(super) fn locate_prepared(
+    fn locate_prepared(
         &self,
         spec: &KeySpec,
         params: &Path,
@@ -68,10 +90,7 @@ impl KeyStore {
 
     /// A prepared key without a parameter file: the official one, or a test key whose side file
     /// is in one of the folders.
-    pub(super) fn locate_prepared_alone(
-        &self,
-        spec: &KeySpec,
-    ) -> Result<Option<FoundPrepared>, KeyError> {
+    fn locate_prepared_alone(&self, spec: &KeySpec) -> Result<Option<FoundPrepared>, KeyError> {
         if let Some(digests) = spec.production
             && let Some(found) = self.find_prepared(spec, None, digests.vk, None)?
         {
@@ -122,7 +141,7 @@ impl KeyStore {
     }
 
     /// Opens and checks a prepared key; the digest and every point once per file.
-    pub(super) fn prepared_key(
+    fn open_prepared(
         &self,
         spec: &KeySpec,
         found: FoundPrepared,

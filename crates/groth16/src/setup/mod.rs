@@ -31,11 +31,12 @@ use r1cs::CompiledCircuit;
 
 use crate::key::{KeyCounts, KeyDigest, KeyError, KeyForm, SideFile, remember_sound};
 use crate::progress::Progress;
-use draft::{Draft, Finished, refuse_existing};
+use draft::{Draft, Finished};
 use queries::Queries;
 use sink::DraftSink;
 use write::Writer;
 
+pub(crate) use draft::refuse_existing;
 pub use ephemeral::{EphemeralKey, EphemeralRequest, generate_ephemeral};
 pub use multiplier::{CpuFixedBase, FixedBaseMultiplier};
 pub use prepared::generate_prepared;

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use filecoin::CircuitId;
-use groth16::key::{KeySpec, KeyStore};
+use groth16::key::{KeyError, KeySpec, KeyStore};
 use serde::Serialize;
 
 use crate::Context;
 use crate::commands::circuit;
 use crate::failure::{ErrorBody, Exit, Failure};
 use crate::keys::{self, KeyDocument};
+use crate::progress::Meter;
 
 /// Runs the command: all named circuits, or all of which a file is found.
 pub fn run(context: &Context, names: &[String], only: Option<&Path>) -> Result<(), Failure> {
@@ -68,17 +69,25 @@ fn present(store: &KeyStore) -> Result<Vec<KeySpec>, Failure> {
     specs(&ids)
 }
 
-/// What both files of a key are, if they are in order.
-fn check(context: &Context, store: &KeyStore, spec: &KeySpec) -> Result<[KeyDocument; 2], Failure> {
-    let params = keys::proving_key(context, store, spec)?;
+/// What all files of a key are, if they are in order: the parameter file, the prepared key, or
+/// both, and the verifying key.
+fn check(context: &Context, store: &KeyStore, spec: &KeySpec) -> Result<Vec<KeyDocument>, Failure> {
+    let meter = Meter::new(&context.progress, &format!("{} key", spec.circuit));
+    let prepared = store.prepared_key(spec, &meter)?;
+    let published = match store.published_key(spec, &meter) {
+        Err(KeyError::Missing(_)) if prepared.is_some() => None,
+        other => Some(other?),
+    };
     let vk = keys::verifying_key(store, spec)?;
-    Ok([
-        KeyDocument::new(&params.path, params.trust),
-        KeyDocument::new(&vk.path, vk.trust),
-    ])
+    Ok(published
+        .iter()
+        .chain(&prepared)
+        .map(|key| KeyDocument::new(&key.path, key.trust))
+        .chain([KeyDocument::new(&vk.path, vk.trust)])
+        .collect())
 }
 
-type Outcome<'a> = (&'a KeySpec, Result<[KeyDocument; 2], Failure>);
+type Outcome<'a> = (&'a KeySpec, Result<Vec<KeyDocument>, Failure>);
 
 fn report(context: &Context, outcomes: &[Outcome<'_>]) -> Result<(), Failure> {
     let mut text = String::new();
@@ -126,6 +135,6 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct EntryDocument<'a> {
     circuit: &'a str,
-    files: Option<&'a [KeyDocument; 2]>,
+    files: Option<&'a Vec<KeyDocument>>,
     error: Option<ErrorBody<'a>>,
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use filecoin::CircuitId;
-use groth16::key::{KeyCounts, SideFile};
+use groth16::key::{KeyCounts, KeyStore, SideFile};
 use serde::Serialize;
 
 use crate::Context;
@@ -14,7 +14,10 @@ use crate::table::{self, Align, Table};
 
 /// Runs the command.
 pub fn run(context: &Context, only: Option<&Path>) -> Result<(), Failure> {
-    let folders = context.config.key_folders(only, true);
+    let mut folders = context.config.key_folders(only, true);
+    if only.is_none() {
+        folders.push(KeyStore::prepared_folder(context.config.cache()));
+    }
     let mut found = Vec::new();
     for folder in &folders {
         for id in CircuitId::all() {
@@ -45,6 +48,8 @@ struct Entry {
     test_key: bool,
     params: FileState,
     vk: FileState,
+    /// Prepared keys of this circuit, of whatever source.
+    prepared: Vec<FileState>,
 }
 
 #[derive(Serialize)]
@@ -74,11 +79,12 @@ impl FileState {
 }
 
 impl Entry {
-    /// The key of this circuit in `folder`, if one of its two files is there.
+    /// The key of this circuit in `folder`, if one of its files is there.
     fn find(folder: &Path, id: CircuitId) -> Result<Option<Self>, Failure> {
         let stem = id.params_stem();
         let names = ["params", "vk"].map(|extension| format!("{stem}.{extension}"));
-        if !names.iter().any(|name| folder.join(name).exists()) {
+        let prepared = prepared_names(folder, id);
+        if prepared.is_empty() && !names.iter().any(|name| folder.join(name).exists()) {
             return Ok(None);
         }
         let counts = KeyCounts::of(&*id.compiled()?);
@@ -89,8 +95,33 @@ impl Entry {
             test_key: folder.join(SideFile::name(&stem)).exists(),
             params: FileState::of(folder, params, counts.params_bytes()),
             vk: FileState::of(folder, vk, counts.vk_bytes()),
+            prepared: prepared
+                .into_iter()
+                .map(|name| FileState::of(folder, name, counts.prepared_bytes()))
+                .collect(),
         }))
     }
+
+    /// The prepared keys' lengths, in words.
+    fn prepared_text(&self) -> String {
+        let states: Vec<String> = self.prepared.iter().map(FileState::text).collect();
+        match states.is_empty() {
+            true => "none".to_owned(),
+            false => states.join(", "),
+        }
+    }
+}
+
+/// Names of the prepared keys of this circuit in `folder`, in order.
+fn prepared_names(folder: &Path, id: CircuitId) -> Vec<String> {
+    let start = format!("cuzk-{}-", id.name());
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.starts_with(&start) && name.ends_with(".key"))
+        .collect();
+    names.sort();
+    names
 }
 
 fn text(folders: &[PathBuf], found: &[Entry]) -> String {
@@ -107,7 +138,8 @@ fn text(folders: &[PathBuf], found: &[Entry]) -> String {
         text.push_str("no parameter files found\n");
         return text;
     }
-    let columns = ["circuit", ".params", ".vk", "kind", "folder"].map(|name| (name, Align::Left));
+    let columns =
+        ["circuit", ".params", ".vk", "prepared", "kind", "folder"].map(|name| (name, Align::Left));
     let mut table = Table::new(&columns);
     for entry in found {
         let kind = if entry.test_key {
@@ -119,6 +151,7 @@ fn text(folders: &[PathBuf], found: &[Entry]) -> String {
             entry.circuit.into(),
             entry.params.text(),
             entry.vk.text(),
+            entry.prepared_text(),
             kind.into(),
             entry.folder.display().to_string(),
         ]);
