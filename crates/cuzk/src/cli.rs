@@ -86,9 +86,12 @@ pub enum Command {
     Params(ParamsCommand),
     /// Prove and verify a bundled real 2 KiB sector, with test keys made here
     Demo(DemoArgs),
-    /// What this program finds on this machine
-    #[command(subcommand)]
-    Doctor(DoctorCommand),
+    /// What keeps this machine from proving: GPUs, keys, disk, memory, addresses
+    Doctor {
+        /// One part, examined more closely.
+        #[command(subcommand)]
+        command: Option<DoctorCommand>,
+    },
     /// Fabricated requests, and what work on them costs
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -78,7 +78,7 @@ fn run(cli: Cli, output: Output) -> Result<(), Failure> {
         Command::Circuit(command) => commands::circuit::run(&context, &command),
         Command::Params(command) => commands::params::run(&context, &command),
         Command::Demo(args) => commands::demo::run(&context, &args),
-        Command::Doctor(command) => commands::doctor::run(&context, &command),
+        Command::Doctor { command } => commands::doctor::run(&context, command.as_ref()),
         Command::Bench(command) => commands::bench::run(&context, &command),
         Command::Client(command) => client::run(&context, &cli.global, &command),
         Command::Daemon(args) => daemon::run(&context, &args),

@@ -55,6 +55,11 @@ impl Stage {
         self.0.set_message(label);
     }
 
+    /// So much of the total is done.
+    pub fn reach(&self, position: u64) {
+        self.0.set_position(position);
+    }
+
     /// `amount` more of the total is done.
     pub fn advance(&self, amount: u64) {
         self.0.inc(amount);

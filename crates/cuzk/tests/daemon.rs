@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use common::{cuzk, run, test_keys, write_json};
 use filecoin::SubmitProofRequest;
 use filecoin::support::fixtures::fixture;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use server::Address;
-use server::client::{Client, Options};
+use server::client::{Client, ClientError, Options};
 use server::proto::v1::{AwaitProofResponse, await_proof_response::Status};
 
 /// No single step here may take longer; a PoRep on two cores takes about a minute.
@@ -311,6 +311,53 @@ fn what_keeps_it_from_starting_is_said() {
     let mut wrong = desk.start();
     assert_eq!(wrong.ends().code(), Some(2));
     assert!(desk.log().contains("daemon.listen"), "{}", desk.log());
+}
+
+/// As on a full disk: submissions are refused with the cause, nothing ends, and when there is room
+/// again it goes on.
+#[test]
+fn a_limit_of_file_sizes_is_a_full_disk() {
+    let desk = Desk::new("wpost-2k");
+    let mut daemon = desk.start();
+    let mut client = desk.client();
+    let submit = |number: u32| submit("2KiB/window-post-1-sector", &format!("job {number}"));
+    let answer = client.prove(submit(0), 0).unwrap();
+    let proof = desk.proof(&answer);
+    let limit = |bytes: Option<u64>| {
+        let pid = Pid::from_raw(daemon.0.id().cast_signed());
+        let limit = Rlimit {
+            current: bytes,
+            maximum: None,
+        };
+        prlimit(pid, Resource::Fsize, limit).unwrap();
+    };
+    limit(Some(1024));
+    for number in 1..4 {
+        let error = client.submit(submit(number), 0).unwrap_err();
+        let ClientError::Refused { code, message, .. } = error else {
+            panic!("{error}");
+        };
+        let code = code.unwrap();
+        assert!(
+            ["DISK_FULL", "STORE_UNAVAILABLE"].contains(&code.as_str()),
+            "{message}"
+        );
+        assert!(message.contains("no space left"), "{message}");
+    }
+    client.status().unwrap();
+    assert_eq!(client.wait("job 0", 0).unwrap().proof, proof);
+    limit(None);
+    let began = Instant::now();
+    let answer = loop {
+        match client.prove(submit(9), 0) {
+            Ok(answer) => break answer,
+            Err(error) => assert!(began.elapsed() < LONG, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    desk.proof(&answer);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.ends().code(), Some(0), "{}", desk.log());
 }
 
 #[test]

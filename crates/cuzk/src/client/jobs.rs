@@ -1,12 +1,15 @@
 //! `cuzk submit`, `cuzk wait` and `cuzk cancel`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use filecoin::decode::REQUEST_LIMIT;
 use filecoin::{Hints, SubmitProofRequest};
 use serde_json::json;
+use server::client::{Client, Followed};
 use server::proto::v1::AwaitProofResponse;
 use server::proto::v1::await_proof_response::Status;
+use server::proto::v2::JobState;
 
 use super::args::{JobArgs, SubmitArgs, WaitArgs};
 use super::{connect, failure};
@@ -15,6 +18,7 @@ use crate::cli::Global;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::outfile::OutFile;
+use crate::progress::Stage;
 
 /// Submits a request.
 pub fn submit(context: &Context, global: &Global, args: &SubmitArgs) -> Result<(), Failure> {
@@ -28,8 +32,8 @@ pub fn submit(context: &Context, global: &Global, args: &SubmitArgs) -> Result<(
     }
     let deadline_ms = args.deadline.unwrap_or(0).saturating_mul(1000);
     let mut client = connect(global, &args.server)?;
+    let job = client.upload(request, deadline_ms).map_err(failure)?;
     if args.no_wait {
-        let job = client.submit(request, deadline_ms).map_err(failure)?;
         let document = json!({
             "schema": "cuzk.submitted/1", "job_id": job.job_id,
             "queue_position": job.queue_position,
@@ -38,17 +42,47 @@ pub fn submit(context: &Context, global: &Global, args: &SubmitArgs) -> Result<(
             .output
             .deliver(&document, &format!("{}\n", job.job_id));
     }
-    let result = client.prove(request, deadline_ms).map_err(failure)?;
+    let result = follow(context, &mut client, &job.job_id, None)?;
     finish(context, &result, out, args.out.as_deref())
+}
+
+/// Follows a job to its end, showing how many units are proven.
+fn follow(
+    context: &Context,
+    client: &mut Client,
+    job: &str,
+    limit: Option<Duration>,
+) -> Result<AwaitProofResponse, Failure> {
+    let mut line: Option<Stage> = None;
+    let seen = |state: &JobState| {
+        if state.units > 0 {
+            let units = u64::from(state.units);
+            let line = line.get_or_insert_with(|| context.progress.stage("units proven", units));
+            line.reach(u64::from(state.units_proven));
+        }
+    };
+    let followed = client.follow(job, limit, seen).map_err(failure)?;
+    match followed {
+        Followed::Ended(result) => Ok(*result),
+        Followed::TimedOut => Err(not_finished(job)),
+    }
+}
+
+fn not_finished(job: &str) -> Failure {
+    Failure::new(
+        Exit::Resources,
+        "JOB_NOT_FINISHED",
+        format!("the job {job} has not ended in this time; it goes on"),
+        "wait again, or see `cuzk top`",
+    )
 }
 
 /// Waits for a job.
 pub fn wait(context: &Context, global: &Global, args: &WaitArgs) -> Result<(), Failure> {
     let out = args.out.as_deref().map(OutFile::reserve).transpose()?;
-    let timeout_ms = args.timeout.unwrap_or(0).saturating_mul(1000);
-    let result = connect(global, &args.server)?
-        .wait(&args.job, timeout_ms)
-        .map_err(failure)?;
+    let mut client = connect(global, &args.server)?;
+    let limit = args.timeout.map(Duration::from_secs);
+    let result = follow(context, &mut client, &args.job, limit)?;
     finish(context, &result, out, args.out.as_deref())
 }
 
@@ -138,12 +172,7 @@ fn unproven(result: &AwaitProofResponse, status: Status) -> Failure {
             format!("the job {name} was cancelled"),
             "submit the request again if the proof is wanted after all",
         ),
-        Status::Timeout => Failure::new(
-            Exit::Resources,
-            "JOB_NOT_FINISHED",
-            format!("the job {name} has not ended in this time; it goes on"),
-            "wait again, or see `cuzk top`",
-        ),
+        Status::Timeout => not_finished(name),
         _ => {
             let message = format!("the job {name} failed: {}", result.error_message);
             let remedy = "correct what is named above, then submit the request again";

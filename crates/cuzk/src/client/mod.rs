@@ -97,7 +97,7 @@ fn configuration(global: &Global) -> Result<Config, Failure> {
 }
 
 /// Where an address that is listened on is reached from here.
-fn reachable(address: Address) -> Address {
+pub fn reachable(address: Address) -> Address {
     match address {
         Address::Tcp { host, port } => {
             let host = match host.parse::<IpAddr>() {
@@ -158,6 +158,12 @@ fn failure(error: ClientError) -> Failure {
             failure.cause(cause.clone());
             failure
         }
+        ClientError::Lost { address, cause } => {
+            let message = format!("the call to the daemon at {address} got no answer");
+            let mut failure = Failure::new(Exit::Resources, "DAEMON_LOST", message, lost(cause));
+            failure.cause(cause.clone());
+            failure
+        }
         ClientError::Http { status: 404, .. } => Failure::new(
             Exit::Input,
             "JOB_NOT_FOUND",
@@ -171,6 +177,25 @@ fn failure(error: ClientError) -> Failure {
             "see the message",
         ),
     }
+}
+
+/// What helps, by what the connection said.
+fn lost(cause: &str) -> &'static str {
+    // What the first bytes of TLS look like to HTTP/2, and the other way round.
+    let encrypted = [
+        "frame with invalid size",
+        "InvalidContentType",
+        "corrupt message",
+    ];
+    if encrypted.iter().any(|text| cause.contains(text)) {
+        return "one side speaks TLS and the other does not: name the daemon's authority with \
+                --tls-ca, or leave it out";
+    }
+    if cause.contains("certificate") {
+        return "see which authority signed the daemon's certificate (--tls-ca), whether it names \
+                this host, and whether the daemon asks for one of ours (--tls-cert, --tls-key)";
+    }
+    "see whether it still runs (its log, `cuzk status`), and try again: its jobs are kept"
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use groth16::DeviceKind;
 use groth16::key::KeyStore;
 use server::config::LogFormat;
 use server::{Config, Observatory, Part, Readiness, Server, ServerSettings};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use store::{SqliteStore, Store};
 use worker::ProofJudge;
@@ -51,6 +51,8 @@ pub fn run(context: &Context, args: &DaemonArgs) -> Result<(), Failure> {
     }
     // Before anything is running that would have to be ended in order.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|e| no_signals(&e))?;
+    // A file that meets the limit of file sizes is an error of the write, not the daemon's end.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map_err(|e| no_signals(&e))?;
 
     let keys = key_store(context, &config);
     let store = SqliteStore::open(&config.store.path)?;

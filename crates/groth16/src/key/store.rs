@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::check;
 use super::digest::KeyDigest;
+use super::map::FileStamp;
 use super::memory::{Findings, Memory, Points};
 use super::side_file::SideFile;
 use super::{KeyCounts, KeyError, MissingKey, ProvingKey, VerifyingKey};
@@ -205,6 +206,13 @@ impl KeyStore {
             &side.vk_digest
         })?;
         Ok(Trusted { key, path, trust })
+    }
+
+    /// Whether the file at `path` has been read through by an earlier check and is as it was then.
+    pub fn remembers(&self, path: &Path) -> bool {
+        let stamp = std::fs::metadata(path).map(|data| FileStamp::of(&data));
+        let memory = Memory::new(self.cache.as_deref());
+        stamp.is_ok_and(|stamp| memory.recall(path, &stamp).is_some())
     }
 
     /// The side file beside `path`. A key that has one is refused at once, before gigabytes

@@ -1,45 +1,11 @@
-//! `cuzk top`: the state of the daemon, once a second.
-
-use std::io::{IsTerminal as _, Write as _};
-use std::time::Duration;
+//! The state as plain text, once: for pipes, files, and terminals that cannot redraw.
 
 use serde_json::Value;
-use server::client::http_get;
 
-use super::args::TopArgs;
-use super::{failure, http_address};
-use crate::Context;
-use crate::cli::Global;
-use crate::failure::Failure;
 use crate::table::{Align, Table};
 
-const PERIOD: Duration = Duration::from_secs(1);
-/// To the upper left, and clear what was there.
-const CLEAR: &str = "\x1b[H\x1b[2J";
-
-/// Runs until it is interrupted, or once.
-pub fn run(context: &Context, global: &Global, args: &TopArgs) -> Result<(), Failure> {
-    let address = http_address(global, &args.http)?;
-    let once = args.once || context.output.json() || !std::io::stdout().is_terminal();
-    loop {
-        let bytes = http_get(&address, "/status").map_err(failure)?;
-        let status: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        let text = screen(&status);
-        if once {
-            return context.output.show(&status, &text);
-        }
-        let mut out = std::io::stdout().lock();
-        let written = write!(out, "{CLEAR}{text}").and_then(|()| out.flush());
-        if written.is_err() {
-            // The terminal is gone.
-            return Ok(());
-        }
-        drop(out);
-        std::thread::sleep(PERIOD);
-    }
-}
-
-fn screen(status: &Value) -> String {
+/// What there is to see, as tables.
+pub fn screen(status: &Value) -> String {
     let counters = &status["counters"];
     let ready = status["ready"] == true;
     let mut text = format!(

@@ -3,24 +3,17 @@
 use cuda::{CudaError, Device, GpuBackend, SelfTest, SelfTestError, Target};
 use serde::Serialize;
 
+use super::{Finding, State};
 use crate::Context;
-use crate::cli::DoctorCommand;
 use crate::failure::{Exit, Failure};
 use crate::phases::seconds;
 use crate::table;
-
-/// Runs the command.
-pub fn run(context: &Context, command: &DoctorCommand) -> Result<(), Failure> {
-    match command {
-        DoctorCommand::Gpu => gpu(context),
-    }
-}
 
 /// Looks at every GPU.
 ///
 /// # Errors
 /// What keeps any GPU from being used at all; after the report, exit 5 or 6 if one of them failed.
-fn gpu(context: &Context) -> Result<(), Failure> {
+pub fn run(context: &Context) -> Result<(), Failure> {
     let count = Device::count()?;
     if count == 0 {
         return Err(CudaError::NoDevice { ordinal: 0, count }.into());
@@ -229,5 +222,51 @@ impl Document {
         let devices: Vec<String> = self.devices.iter().map(DeviceDocument::text).collect();
         let targets = table::pairs(&[("targets of this program", self.targets.join(", "))]);
         format!("{targets}\n{}", devices.join("\n"))
+    }
+}
+
+/// Driver and GPUs, without proving on them: that would take memory from a daemon at work.
+pub fn findings() -> Vec<Finding> {
+    let subject = "GPUs";
+    let count = match Device::count() {
+        Ok(0) => {
+            let remedy = "install a GPU, or prove on the CPU: slow, but every kind works";
+            return vec![Finding::other(State::Warning, subject, "none", remedy)];
+        }
+        Ok(count) => count,
+        Err(error) => {
+            // A build without code for GPUs, or a host without a driver, proves on the CPU.
+            return vec![Finding::failure(State::Warning, subject, &error.into())];
+        }
+    };
+    (0..count).map(one).collect()
+}
+
+fn one(ordinal: usize) -> Finding {
+    let subject = format!("GPU {ordinal}");
+    let mut document = DeviceDocument {
+        ordinal,
+        ..DeviceDocument::default()
+    };
+    let described = Device::open(ordinal).and_then(|device| document.describe(&device));
+    if let Err(error) = described {
+        return Finding::failure(State::Bad, subject, &error.into());
+    }
+    let name = document.name.clone().unwrap_or_default();
+    let driver = document.driver.clone().unwrap_or_default();
+    let memory = document.memory_text().unwrap_or_default();
+    let found = format!("{name}, the driver supports CUDA {driver}, memory {memory}");
+    match document.code {
+        Some(code) => {
+            let found =
+                format!("{found}, code for {code}; `cuzk doctor gpu` tests it with a proof");
+            Finding::good(subject, found)
+        }
+        None => Finding::other(
+            State::Bad,
+            subject,
+            format!("{found}, and this program has no code for it"),
+            "use a build for this GPU (CUZK_CUDA_ARCHS, see docs/gpu.md)",
+        ),
     }
 }
