@@ -39,6 +39,7 @@ fn porep_has_the_reference_bytes() {
 }
 
 #[test]
+#[ignore = "a minute of bellperson; scripts/verify-full compares all four kinds"]
 fn snap_has_the_reference_bytes() {
     verify(&["--bytes", "--only", "2KiB/empty-sector-update-b"]);
 }
