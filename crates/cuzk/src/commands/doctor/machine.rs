@@ -46,6 +46,11 @@ fn folder(what: &str, path: &Path, wanted: u64, key: &str) -> Finding {
         let remedy = format!("name another folder ({key})");
         return Finding::other(State::Bad, subject, "no part of this path exists", remedy);
     };
+    if !nearest.is_dir() {
+        let found = format!("{} is no folder", nearest.display());
+        let remedy = format!("name another folder ({key})");
+        return Finding::other(State::Bad, subject, found, remedy);
+    }
     if let Err(error) = rustix::fs::access(&nearest, rustix::fs::Access::WRITE_OK) {
         let found = format!(
             "{} is not writable for this user: {error}",
@@ -137,7 +142,8 @@ mod tests {
             full.remedy
                 .is_some_and(|remedy| remedy.contains("[store] path"))
         );
-        assert_eq!(look(Path::new("/proc/nowhere"), 1).state, State::Bad);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(look(&file.path().join("a"), 1).state, State::Bad);
         assert_eq!(look(Path::new("relative/path"), 1).state, State::Bad);
     }
 }

@@ -143,6 +143,11 @@ fn holder(ip: IpAddr, port: u16) -> Option<String> {
     let wanted = format!("socket:[{inode}]");
     let processes = fs::read_dir("/proc").ok()?.flatten();
     for process in processes {
+        // Beside the processes there are `self` and `thread-self`.
+        let name = process.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
         let handles = fs::read_dir(process.path().join("fd"))
             .into_iter()
             .flatten();
@@ -152,8 +157,7 @@ fn holder(ip: IpAddr, port: u16) -> Option<String> {
             .any(|target| target.as_os_str() == wanted.as_str());
         if holds {
             let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
-            let pid = process.file_name();
-            return Some(format!("{} (process {})", name.trim(), pid.display()));
+            return Some(format!("{} (process {pid})", name.trim()));
         }
     }
     None
