@@ -88,7 +88,7 @@ fn nearest(path: &Path) -> Option<PathBuf> {
     let mut above = path
         .ancestors()
         .filter(|folder| !folder.as_os_str().is_empty());
-    above.find(|folder| folder.is_dir()).map(Path::to_owned)
+    above.find(|folder| folder.exists()).map(Path::to_owned)
 }
 
 fn available(config: &Config) -> Finding {
