@@ -190,7 +190,8 @@ impl<W: Work> Pipeline<W> {
         result
     }
 
-    /// Waits for something to do; `None` if there will be nothing.
+    /// Waits for something to do; `None` if there will be nothing. To take is a change as well: a unit
+    /// that goes on leaves its place to another.
     fn next<T>(
         &self,
         mut take: impl FnMut(&mut Line<W>) -> Option<T>,
@@ -199,6 +200,8 @@ impl<W: Work> Pipeline<W> {
         let mut line = self.line();
         loop {
             if let Some(taken) = take(&mut line) {
+                drop(line);
+                self.changed.notify_all();
                 return Some(taken);
             }
             if is_over(&line) {
