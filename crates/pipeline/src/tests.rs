@@ -343,7 +343,12 @@ fn failures_and_panics_end_their_unit_alone() {
 
 #[test]
 fn dropped_units_go_at_once_or_when_they_are_prepared() {
-    with(limits(1), |pipeline, ends| {
+    // The first has the only place, so the second waits.
+    let limits = Limits {
+        ahead: 1,
+        ..limits(1)
+    };
+    with(limits, |pipeline, ends| {
         assert!(pipeline.discard(9));
         pipeline.prepare(1, "prepare:a");
         pipeline.work().waits_for(1);
