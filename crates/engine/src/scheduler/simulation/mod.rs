@@ -41,6 +41,10 @@ struct Simulation {
     numbers: u64,
     /// Devices fail and units go wrong.
     faults: bool,
+    /// From the first event on nothing fails, and the budget stays.
+    calm: bool,
+    /// Largest unit of a WinningPoSt.
+    lane_unit_most: u64,
     pending: BTreeMap<Ticket, Submission>,
 }
 
@@ -69,6 +73,11 @@ fn settings() -> Config {
     }
 }
 
+/// How many units a device takes.
+fn at_a_time(device: u32) -> usize {
+    1 + device as usize % 2
+}
+
 impl Simulation {
     fn new(seed: u64) -> Self {
         let mut simulation = Self {
@@ -82,6 +91,8 @@ impl Simulation {
             books: Books::default(),
             numbers: 0,
             faults: true,
+            calm: false,
+            lane_unit_most: LANE,
             pending: BTreeMap::new(),
         };
         for id in 0..DEVICES {
@@ -91,7 +102,7 @@ impl Simulation {
             let circuits = CircuitId::all().filter(|c| !small || post(c)).collect();
             let id = DeviceId(id);
             let look_ahead = id.0 as usize % 3;
-            let at_a_time = 1 + id.0 as usize % 2;
+            let at_a_time = at_a_time(id.0);
             simulation.processes.insert(id, Process::default());
             simulation.later(
                 0,
@@ -147,6 +158,7 @@ impl Simulation {
                     name,
                 });
             }
+            1..4 if self.calm => self.submit(),
             1 if self.one_in(20) => {
                 let bytes = BUDGET / 2 + self.below(BUDGET / 2 + 1);
                 self.step(Event::Budget { bytes });
@@ -160,41 +172,53 @@ impl Simulation {
         }
     }
 
-    fn submit(&mut self) {
-        self.numbers += 1;
-        let kind = match self.below(10) {
+    /// What a request asks for. It is in the payload, so requests with one digest ask for the same.
+    fn content(&self, rng: &mut ChaCha8Rng) -> (CircuitId, u32, u64) {
+        let mut below = |bound: u64| rng.next_u64() % bound;
+        let kind = match below(10) {
             0 => ProofKind::Winning,
             1 | 2 => ProofKind::Window,
             3..6 => ProofKind::Snap,
             _ => ProofKind::Porep,
         };
-        let size = if self.one_in(3) {
-            SectorSize::MiB8
-        } else {
-            SectorSize::KiB2
+        let size = match below(3) {
+            0 => SectorSize::MiB8,
+            _ => SectorSize::KiB2,
         };
-        let single = matches!(kind, ProofKind::Window | ProofKind::Winning);
-        let most = if kind == ProofKind::Winning {
-            LANE
-        } else {
-            300
+        let units = match kind {
+            ProofKind::Window | ProofKind::Winning => 1,
+            _ => 1 + below(6) as u32,
         };
+        let most = match kind {
+            ProofKind::Winning => self.lane_unit_most,
+            _ => 300,
+        };
+        (CircuitId::new(kind, size), units, 1 + below(most))
+    }
+
+    fn submit(&mut self) {
+        self.numbers += 1;
+        let (request_id, payload) = match self.below(4) {
+            0 => (String::new(), u64::MAX - self.numbers),
+            _ => {
+                let id = self.below(400);
+                (format!("id {id}"), 3 * id + self.below(3))
+            }
+        };
+        let (circuit, units, unit_bytes) = self.content(&mut ChaCha8Rng::seed_from_u64(payload));
         let submission = Submission {
             id: JobId::from_bytes(u128::from(self.numbers).to_be_bytes()),
-            request_id: match self.below(4) {
-                0 => String::new(),
-                _ => format!("id {}", self.below(400)),
-            },
-            digest: Digest::of(&[self.below(3) as u8]),
+            request_id,
+            digest: Digest::of(&payload.to_le_bytes()),
             client: format!("client {}", self.below(5)),
-            circuit: CircuitId::new(kind, size),
+            circuit,
             priority: Priority::ALL[self.below(4) as usize],
             deadline_ms: match self.below(8) {
                 0 => Some(self.now + 1 + self.below(120_000)),
                 _ => None,
             },
-            units: if single { 1 } else { 1 + self.below(6) as u32 },
-            unit_bytes: 1 + self.below(most),
+            units,
+            unit_bytes,
             payload_bytes: self.below(1_000),
         };
         let ticket = Ticket(self.numbers);
@@ -360,6 +384,30 @@ impl Simulation {
     }
 }
 
+/// Nothing fails, the lane's memory is enough for a unit on every place of every device: as it is
+/// with the defaults, 512 MiB for units of less than 64 MiB.
+#[test]
+fn winning_post_starts_within_a_unit_s_time() {
+    let seed = environment("CUZK_SIMULATION_SEED", 0x6375_7A6B);
+    let mut simulation = Simulation::new(seed);
+    (simulation.calm, simulation.faults) = (true, false);
+    let places: usize = (0..DEVICES).map(at_a_time).sum();
+    simulation.lane_unit_most = LANE / places as u64;
+    simulation.run(environment("CUZK_SIMULATION_EVENTS", EVENTS));
+    simulation.run_out();
+    let books = &simulation.books;
+    println!(
+        "{} of the lane waited at most {} ms, the others {} ms",
+        books.lane_starts, books.lane_first_wait_max, books.wait_max
+    );
+    assert!(books.lane_starts > 500 && books.wait_max > 60_000);
+    assert!(
+        books.lane_first_wait_max <= world::UNIT_MS_MAX,
+        "{:?}",
+        books.lane_worst
+    );
+}
+
 fn environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
@@ -388,6 +436,10 @@ fn a_long_random_life() {
         books.lane_first_wait_max, books.lane_worst
     );
     println!(
+        "of that, while a device was there: at most {} ms",
+        books.lane_busy_max
+    );
+    println!(
         "longest time without a turn: {} units of {}",
         books.since_turn_max,
         4 * 4
@@ -406,4 +458,8 @@ fn a_long_random_life() {
         );
     }
     assert!(books.memory_peak > BUDGET / 2, "the run put memory to use");
+    // The longest of the units in front of it runs into its limit, and its process is ended.
+    let config = settings();
+    let bound = config.unit_limit_ms.porep + config.stop_limit_ms;
+    assert!(books.lane_busy_max <= bound, "{:?}", books.lane_worst);
 }

@@ -26,6 +26,9 @@ pub(super) struct Books {
     pub(super) claimed: BTreeMap<UnitKey, LeaseId>,
     pub(super) memory_peak: u64,
     pub(super) starts: BTreeMap<DeviceId, u64>,
+    pub(super) lane_starts: u64,
+    /// The longest that a job of the lane waited while there was a device, or memory, to wait for.
+    pub(super) lane_busy_max: Millis,
     pub(super) lane_wait_max: Millis,
     /// The same without the time in which units of the job had failed and waited again.
     pub(super) lane_first_wait_max: Millis,
@@ -251,7 +254,11 @@ impl Simulation {
         let (submission, accepted) = &self.books.open[&unit.job];
         let wait = self.now - accepted;
         if submission.circuit.kind == ProofKind::Winning {
+            self.books.lane_starts += 1;
             let waits = self.books.lane_waits.entry(unit.job).or_default().clone();
+            let busy = [Reason::BusyWithLane, Reason::BusyWithOthers, Reason::Memory];
+            let busy = busy.iter().filter_map(|reason| waits.get(reason)).sum();
+            self.books.lane_busy_max = self.books.lane_busy_max.max(busy);
             if wait > self.books.lane_wait_max {
                 (self.books.lane_wait_max, self.books.lane_worst) = (wait, waits.clone());
             }
