@@ -57,7 +57,7 @@ impl Scheduler {
                 }
             }
         }
-        if blocked {
+        if blocked || ready.iter().any(|id| self.lane_lacks_memory(*id)) {
             return;
         }
         for &device in &ready {
@@ -96,6 +96,12 @@ impl Scheduler {
             }
         }
         blocked
+    }
+
+    /// Whether a unit of the lane would not find its memory on this device, were it free.
+    fn lane_lacks_memory(&self, device: DeviceId) -> bool {
+        let next = self.oldest_eligible(&self.devices[&device], Class::Lane, |_| true);
+        next.is_some_and(|pick| !self.fits(self.jobs[&pick.job].unit_bytes, Class::Lane))
     }
 
     fn wants_look_ahead(&self, id: DeviceId) -> bool {

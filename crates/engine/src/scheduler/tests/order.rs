@@ -38,6 +38,28 @@ fn winning_post_has_memory_of_its_own() {
     assert_eq!(one(&out).unit.job, job);
 }
 
+/// What is prepared for later gets no memory that a WinningPoSt waits for.
+#[test]
+fn nothing_is_prepared_while_winning_post_waits_for_memory() {
+    let mut world = World::new(config());
+    world.add_device(0, vec![WINNING], 0);
+    world.add_device(1, CircuitId::all().collect(), 1);
+    let mut sized = |number, circuit, units, bytes| {
+        let mut job = submission(number, circuit, units);
+        job.unit_bytes = bytes;
+        world.submit_ok(job)
+    };
+    sized(1, WINNING, 1, 100);
+    let (_, out) = sized(2, POREP, 9, 400);
+    let (running, ahead) = (one(&out), prepared(&out)[0]);
+    let (winning, _) = sized(3, WINNING, 1, 600);
+    let out = world.prove(running);
+    assert_eq!(one(&out), ahead, "500 are in use, 600 more do not fit");
+    assert!(prepared(&out).is_empty());
+    let out = world.prove(ahead);
+    assert_eq!(one(&out).unit.job, winning);
+}
+
 #[test]
 fn priorities_then_first_come() {
     let mut world = World::with_devices(config(), 1);
