@@ -28,10 +28,12 @@ struct Key {
 
 /// Public inputs of each unit.
 type Inputs = Arc<Vec<Vec<Fr>>>;
+/// Those of one job, once they are known.
+type Slot = Arc<Mutex<Option<Inputs>>>;
 
 #[derive(Default)]
 struct Kept {
-    jobs: BTreeMap<Digest, (u64, Inputs)>,
+    jobs: BTreeMap<Digest, (u64, Slot)>,
     clock: u64,
 }
 
@@ -73,11 +75,13 @@ impl ProofJudge {
         job: &JobInfo,
         payload: &dyn Fn() -> Result<Vec<u8>, String>,
     ) -> Result<Inputs, String> {
-        if let Some(inputs) = self.kept().get(&job.digest) {
-            return Ok(inputs);
+        let slot = self.kept().slot(job.digest);
+        // Held while the job is decoded, which takes a 32 GiB PoRep half a second: who has another
+        // proof of the same job waits for that rather than do it too.
+        let mut known = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(inputs) = &*known {
+            return Ok(Arc::clone(inputs));
         }
-        // Without the lock: another job's proof need not wait. At worst a job is decoded by as many
-        // threads as there are judges.
         let request = Request::from_payload(&payload()?).map_err(|e| e.to_string())?;
         if request.circuit_id() != job.circuit {
             let found = request.circuit_id();
@@ -87,31 +91,27 @@ impl ProofJudge {
             ));
         }
         let inputs = Arc::new(public_inputs(&request).map_err(|e| e.to_string())?);
-        self.kept().put(job.digest, Arc::clone(&inputs));
+        *known = Some(Arc::clone(&inputs));
         Ok(inputs)
     }
 }
 
 impl Kept {
-    fn get(&mut self, digest: &Digest) -> Option<Inputs> {
+    /// A job's slot, empty if it is a new one; the one not asked for longest goes.
+    fn slot(&mut self, digest: Digest) -> Slot {
         self.clock += 1;
         let clock = self.clock;
-        self.jobs.get_mut(digest).map(|(used, inputs)| {
-            *used = clock;
-            Arc::clone(inputs)
-        })
-    }
-
-    fn put(&mut self, digest: Digest, inputs: Inputs) {
-        self.clock += 1;
-        self.jobs.insert(digest, (self.clock, inputs));
+        let (used, slot) = self.jobs.entry(digest).or_default();
+        *used = clock;
+        let slot = Arc::clone(slot);
         while self.jobs.len() > KEPT {
             let oldest = self.jobs.iter().min_by_key(|(_, (used, _))| *used);
             let Some(oldest) = oldest.map(|(digest, _)| *digest) else {
-                return;
+                break;
             };
             self.jobs.remove(&oldest);
         }
+        slot
     }
 }
 
@@ -155,5 +155,60 @@ impl Judge for ProofJudge {
         }
         let test_key = self.key(job.circuit)?.is_test;
         Ok(Joined { proof, test_key })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use filecoin::support::fixtures::fixture;
+    use store::JobId;
+
+    use super::*;
+
+    fn job(digest: Digest) -> JobInfo {
+        JobInfo {
+            id: JobId::from_bytes([1; 16]),
+            name: "a job".to_owned(),
+            circuit: CircuitId::parse("wpost-2k").unwrap(),
+            digest,
+            units: 1,
+        }
+    }
+
+    #[test]
+    fn a_job_is_decoded_once_however_many_threads_ask() {
+        let judge = ProofJudge::new(KeyStore::default());
+        let payload = fixture("2KiB/window-post-1-sector").submits()[0].to_payload();
+        let reads = AtomicUsize::new(0);
+        let read = || {
+            reads.fetch_add(1, Ordering::Relaxed);
+            Ok(payload.clone())
+        };
+        let job = job(Digest::of(&payload));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert_eq!(judge.inputs(&job, &read).unwrap().len(), 1));
+            }
+        });
+        assert_eq!(reads.into_inner(), 1);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_read_again_and_few_jobs_are_kept() {
+        let judge = ProofJudge::new(KeyStore::default());
+        let payload = fixture("2KiB/window-post-1-sector").submits()[0].to_payload();
+        let first = job(Digest::of(&payload));
+        let fails = || Err("no disk".to_owned());
+        assert_eq!(judge.inputs(&first, &fails).unwrap_err(), "no disk");
+        assert!(judge.inputs(&first, &|| Ok(payload.clone())).is_ok());
+        assert!(judge.inputs(&first, &fails).is_ok());
+        for number in 0..KEPT as u64 {
+            let other = job(Digest::of(&number.to_le_bytes()));
+            assert!(judge.inputs(&other, &|| Ok(payload.clone())).is_ok());
+        }
+        assert!(judge.inputs(&first, &fails).is_err());
+        assert_eq!(judge.kept().jobs.len(), KEPT);
     }
 }

@@ -22,7 +22,7 @@ const KEPT: usize = 64;
 /// Knows the right bytes, and works as the real judge does: it decodes each job's payload once and
 /// derives its public inputs.
 #[derive(Default)]
-struct Replayed(Mutex<BTreeMap<Digest, usize>>);
+struct Replayed(Mutex<BTreeMap<Digest, Arc<Mutex<bool>>>>);
 
 impl Judge for Replayed {
     fn verify(
@@ -32,16 +32,21 @@ impl Judge for Replayed {
         index: u32,
         proof: &[u8],
     ) -> Result<bool, String> {
-        let known = self.0.lock().unwrap().contains_key(&job.digest);
-        if !known {
-            let request = Request::from_payload(&payload()?).map_err(|e| e.to_string())?;
-            let inputs = public_inputs(&request).map_err(|e| e.to_string())?;
+        let slot = {
             let mut kept = self.0.lock().unwrap();
-            kept.insert(job.digest, inputs.len());
+            let slot = Arc::clone(kept.entry(job.digest).or_default());
             while kept.len() > KEPT {
                 kept.pop_first();
             }
+            slot
+        };
+        let mut known = slot.lock().unwrap();
+        if !*known {
+            let request = Request::from_payload(&payload()?).map_err(|e| e.to_string())?;
+            public_inputs(&request).map_err(|e| e.to_string())?;
+            *known = true;
         }
+        drop(known);
         Ok(proof == right_proof(&job.digest, index))
     }
 
