@@ -9,6 +9,7 @@ mod discovery;
 mod forms;
 mod http;
 mod large;
+mod old_daemon;
 mod tls;
 mod v2;
 mod wire;
