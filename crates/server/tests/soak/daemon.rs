@@ -1,6 +1,6 @@
 //! The daemon: server, engine and store as in the real one, with workers that replay.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,20 @@ const KEPT: usize = 64;
 /// Knows the right bytes, and works as the real judge does: it decodes each job's payload once and
 /// derives its public inputs.
 #[derive(Default)]
-struct Replayed(Mutex<BTreeMap<Digest, Arc<Mutex<bool>>>>);
+struct Replayed(Mutex<VecDeque<(Digest, Arc<Mutex<bool>>)>>);
+
+impl Replayed {
+    fn slot(&self, digest: &Digest) -> Arc<Mutex<bool>> {
+        let mut kept = self.0.lock().unwrap();
+        if let Some((_, slot)) = kept.iter().find(|(known, _)| known == digest) {
+            return Arc::clone(slot);
+        }
+        // The oldest goes.
+        kept.truncate(KEPT - 1);
+        kept.push_front((*digest, Arc::default()));
+        Arc::clone(&kept[0].1)
+    }
+}
 
 impl Judge for Replayed {
     fn verify(
@@ -32,14 +45,7 @@ impl Judge for Replayed {
         index: u32,
         proof: &[u8],
     ) -> Result<bool, String> {
-        let slot = {
-            let mut kept = self.0.lock().unwrap();
-            let slot = Arc::clone(kept.entry(job.digest).or_default());
-            while kept.len() > KEPT {
-                kept.pop_first();
-            }
-            slot
-        };
+        let slot = self.slot(&job.digest);
         let mut known = slot.lock().unwrap();
         if !*known {
             let request = Request::from_payload(&payload()?).map_err(|e| e.to_string())?;
