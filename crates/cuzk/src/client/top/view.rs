@@ -12,6 +12,8 @@ use crate::table;
 
 /// Cells of a job's progress bar.
 const BAR: usize = 20;
+/// Columns below which the queue is under the devices, not beside them.
+const NARROW: u16 = 110;
 /// Rows of events, where there is room.
 const EVENTS: u16 = 8;
 const KEYS: &str = " q quit   ↑ ↓ jobs   p pause   ? help ";
@@ -72,14 +74,23 @@ impl Screen {
     pub fn draw(&self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let notes = self.notes();
-        let devices = u16::try_from(self.snapshot.devices.len()).unwrap_or(u16::MAX);
+        let narrow = area.width < NARROW;
+        let rows = |count: usize| u16::try_from(count).unwrap_or(u16::MAX).saturating_add(3);
+        let devices = rows(self.snapshot.devices.len().max(1));
+        let queues = rows(self.snapshot.queues.len());
         // A third of the screen at most, so that jobs stay in sight on hosts with many devices.
-        let devices = devices.max(1).saturating_add(3).min(area.height / 3 + 3);
+        let devices = devices.min(area.height / 3 + 3);
+        let (top, queues) = if narrow {
+            (devices, queues)
+        } else {
+            (devices.max(queues), 0)
+        };
         let events = if area.height >= 30 { EVENTS + 2 } else { 0 };
-        let [head, note, top, middle, bottom, foot] = Layout::vertical([
+        let [head, note, top, below, middle, bottom, foot] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(u16::try_from(notes.len()).unwrap_or(0)),
-            Constraint::Length(devices),
+            Constraint::Length(top),
+            Constraint::Length(queues),
             Constraint::Min(4),
             Constraint::Length(events),
             Constraint::Length(1),
@@ -87,11 +98,16 @@ impl Screen {
         .areas(area);
         frame.render_widget(self.head(), head);
         frame.render_widget(Paragraph::new(notes), note);
-        let [left, right] =
-            Layout::horizontal([Constraint::Fill(1), Constraint::Length(40)]).areas(top);
-        frame.render_widget(self.devices(), left);
-        frame.render_widget(self.queues(), right);
-        frame.render_widget(self.jobs(), middle);
+        if narrow {
+            frame.render_widget(self.devices(), top);
+            frame.render_widget(self.queues(), below);
+        } else {
+            let sides = [Constraint::Fill(1), Constraint::Length(40)];
+            let [left, right] = Layout::horizontal(sides).spacing(2).areas(top);
+            frame.render_widget(self.devices(), left);
+            frame.render_widget(self.queues(), right);
+        }
+        frame.render_widget(self.jobs(narrow), middle);
         frame.render_widget(self.events(), bottom);
         let keys = Style::new().add_modifier(Modifier::REVERSED);
         frame.render_widget(Paragraph::new(KEYS).style(keys), foot);
@@ -204,19 +220,24 @@ impl Screen {
         framed(Table::new(rows, widths).header(header), "queue")
     }
 
-    fn jobs(&self) -> Table<'_> {
+    /// Without the bars where there is no room for them.
+    fn jobs(&self, narrow: bool) -> Table<'_> {
         let all = &self.snapshot.jobs;
         let first = self.offset.min(all.len().saturating_sub(1));
-        let rows = all.iter().skip(first).map(|job| self.job(job));
+        let rows = all.iter().skip(first).map(|job| self.job(job, narrow));
+        let (bar, progress) = match narrow {
+            true => (0, ""),
+            false => (u16::try_from(BAR).unwrap_or(u16::MAX) + 2, "PROGRESS"),
+        };
         let widths = [
             Constraint::Fill(3),
             Constraint::Length(14),
             Constraint::Length(10),
-            Constraint::Length(u16::try_from(BAR).unwrap_or(u16::MAX) + 2),
+            Constraint::Length(bar),
             Constraint::Length(9),
             Constraint::Length(10),
         ];
-        let header = header_row(["JOB", "CIRCUIT", "STATE", "PROGRESS", "UNITS", "SECONDS"]);
+        let header = header_row(["JOB", "CIRCUIT", "STATE", progress, "UNITS", "SECONDS"]);
         let title = match first {
             0 => format!("jobs ({})", all.len()),
             _ => format!("jobs ({}, from number {})", all.len(), first + 1),
@@ -224,7 +245,7 @@ impl Screen {
         framed(Table::new(rows, widths).header(header), &title)
     }
 
-    fn job<'a>(&self, job: &'a Job) -> Row<'a> {
+    fn job<'a>(&self, job: &'a Job, narrow: bool) -> Row<'a> {
         let colour = match job.state.as_str() {
             "completed" => self.style(Color::Green),
             "failed" => self.style(Color::Red),
@@ -235,7 +256,7 @@ impl Screen {
             job.name.clone(),
             job.circuit.clone(),
             job.state.clone(),
-            bar(job),
+            if narrow { String::new() } else { bar(job) },
             format!("{}/{}", job.done, job.total),
             format!("{:.1}", job.secs),
         ])
@@ -339,156 +360,4 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
 }
 
 #[cfg(test)]
-mod tests {
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
-    use serde_json::json;
-
-    use super::*;
-
-    fn snapshot() -> Snapshot {
-        let units = |done: usize, running: usize| {
-            let state = |i| match i {
-                i if i < done => "done",
-                i if i < done + running => "gpu",
-                _ => "pending",
-            };
-            (0..10)
-                .map(|i| json!({"state": state(i)}))
-                .collect::<Vec<_>>()
-        };
-        let status = json!({
-            "version": "1.2.3", "ready": true, "test_keys": true, "uptime_secs": 3725.4,
-            "counters": {"total_completed": 30, "total_failed": 1, "total_cancelled": 2},
-            "memory": {"total_bytes": 64_u64 << 30, "used_bytes": 8_u64 << 30},
-            "gpu_workers": [
-                {"worker_id": 0, "name": "gpu-0", "model": "NVIDIA H200", "condition": "ready",
-                 "state": "proving", "cause": "", "current_job": "porep-1000-7\u{1b}[2J",
-                 "current_partition": 4, "busy_secs": 1.25, "prepared": 1},
-                {"worker_id": 1, "name": "gpu-1", "condition": "quarantined",
-                 "cause": "wrong proof", "state": "idle", "prepared": 0}],
-            "queues": [{"proof_kind": "porep-c2", "pending": 7, "in_progress": 1},
-                       {"proof_kind": "winning-post", "pending": 0, "in_progress": 0}],
-            "pipelines": [
-                {"job_id": "porep-1000-7", "circuit": "porep-32g", "state": "running",
-                 "partitions_done": 3, "total_partitions": 10, "started_secs_ago": 9.04,
-                 "partitions": units(3, 2)},
-                {"job_id": "porep-1000-8", "circuit": "porep-32g", "state": "waiting",
-                 "partitions_done": 0, "total_partitions": 10, "started_secs_ago": 2.0,
-                 "partitions": units(0, 0)}],
-        });
-        let timeline = json!({"now_ms": 100_000, "spans": [
-            {"device": 0, "job": "porep-1000-6", "unit": 9, "start_ms": 80_000,
-             "end_ms": 85_000, "state": "done"},
-            {"device": 1, "job": "porep-1000-6", "unit": 3, "start_ms": 90_000,
-             "end_ms": 91_500, "state": "wrong proof"},
-            {"device": 0, "job": "porep-1000-7", "unit": 4, "start_ms": 99_000,
-             "end_ms": null, "state": "running"}]});
-        Snapshot::new(&status, &timeline)
-    }
-
-    fn drawn(screen: &Screen, width: u16, height: u16) -> String {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| screen.draw(frame)).unwrap();
-        let buffer = terminal.backend().buffer().clone();
-        let lines = (0..height).map(|y| {
-            let line: String = (0..width).map(|x| buffer[(x, y)].symbol()).collect();
-            line.trim_end().to_owned()
-        });
-        lines.collect::<Vec<_>>().join("\n")
-    }
-
-    #[test]
-    fn the_whole_screen() {
-        let screen = Screen::new("127.0.0.1:9821".to_owned(), false, snapshot());
-        let text = drawn(&screen, 160, 30);
-        let line = |part: &str| {
-            let line = text.lines().find(|line| line.contains(part));
-            line.unwrap_or_else(|| panic!("{part} is not in\n{text}"))
-        };
-        let head = line("cuzk 1.2.3 at 127.0.0.1:9821");
-        for part in [
-            "ready",
-            "up 1 h 02 m",
-            "completed 30",
-            "failed 1",
-            "TEST KEY",
-        ] {
-            assert!(head.contains(part), "{part} is not in {head}");
-        }
-        assert!(line("NVIDIA H200").contains("proving"));
-        assert!(line("gpu-1").contains("quarantined: wrong proof"));
-        assert!(line("porep-c2").contains('7'));
-        assert!(line("[######----          ]").contains("3/10"));
-        assert!(line("porep-1000-8").contains("waiting"));
-        let event = line("porep-1000-6 unit 3");
-        assert!(
-            event.contains("8 s ago") && event.contains("wrong proof"),
-            "{event}"
-        );
-        assert!(!text.contains('\u{1b}') && line(" q quit").contains("? help"));
-    }
-
-    #[test]
-    fn keys_scroll_pause_and_help() {
-        let mut screen = Screen::new("a".to_owned(), true, snapshot());
-        screen.key(KeyCode::Down);
-        let text = drawn(&screen, 120, 30);
-        assert!(
-            text.contains("from number 2") && !text.contains("[######"),
-            "{text}"
-        );
-        screen.key(KeyCode::PageDown);
-        screen.key(KeyCode::Home);
-        assert!(drawn(&screen, 120, 30).contains("jobs (2) "));
-        screen.key(KeyCode::Char('?'));
-        assert!(drawn(&screen, 120, 30).contains("this"));
-        screen.key(KeyCode::Char('p'));
-        screen.take(Ok(Snapshot::default()));
-        let text = drawn(&screen, 160, 30);
-        assert!(text.contains("PAUSED") && text.contains("1.2.3"), "{text}");
-    }
-
-    #[test]
-    fn a_daemon_that_does_not_answer_is_told_beside_its_last_state() {
-        let mut screen = Screen::new("a".to_owned(), false, snapshot());
-        screen.take(Err("connection refused".to_owned()));
-        let text = drawn(&screen, 120, 30);
-        assert!(text.contains("connection refused") && text.contains("porep-1000-8"));
-        screen.take(Ok(Snapshot::default()));
-        let text = drawn(&screen, 120, 30);
-        assert!(
-            text.contains("NOT READY") && !text.contains("refused"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn any_size_of_terminal_will_do() {
-        let mut screen = Screen::new("a".to_owned(), true, snapshot());
-        for help in [false, true] {
-            screen.help = help;
-            for (width, height) in [(1, 1), (20, 3), (40, 10), (80, 24), (300, 100)] {
-                drawn(&screen, width, height);
-            }
-        }
-    }
-
-    #[test]
-    fn bars_and_durations() {
-        let job = |done, running, total| Job {
-            done,
-            running,
-            total,
-            ..Job::default()
-        };
-        assert_eq!(bar(&job(0, 0, 0)), format!("[{}]", " ".repeat(BAR)));
-        assert_eq!(bar(&job(10, 0, 10)), format!("[{}]", "#".repeat(BAR)));
-        assert_eq!(bar(&job(0, 1, 126)), format!("[-{}]", " ".repeat(BAR - 1)));
-        assert_eq!(bar(&job(5, 99, 10)).len(), BAR + 2);
-        for (secs, text) in [(0.9, "0 s"), (61.0, "1 m 01 s"), (3600.0, "1 h 00 m")] {
-            assert_eq!(duration(secs), text);
-        }
-        assert_eq!(duration(90_000.0), "1 d 01 h");
-    }
-}
+mod tests;
