@@ -16,8 +16,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{cuzk, run, test_keys, write_json};
-use filecoin::SubmitProofRequest;
+use filecoin::registered::PostVersion;
 use filecoin::support::fixtures::fixture;
+use filecoin::{CircuitId, SubmitProofRequest};
+use instances::Instance;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use server::Address;
 use server::client::{Client, ClientError, Options};
@@ -175,6 +177,66 @@ fn a_prepared_key_alone_serves_its_circuit() {
     let _daemon = desk.start();
     let answer = desk.client().prove(submit.clone(), 0).unwrap();
     desk.verify(&submit, &desk.proof(&answer));
+}
+
+/// As Curio may send them: without a sector size, of a later partition, with fewer sectors than the
+/// circuit takes, with both versions of challenges. The older ones depend on the partition's number.
+#[test]
+fn every_form_of_a_window_request() {
+    let desk = Desk::new("wpost-2k");
+    let mut submits = fixture("2KiB/window-post-2-partitions").submits();
+    submits.remove(0);
+    submits[0].partition_index = 1;
+    let older = |seed| {
+        let mut instance = Instance::new(CircuitId::parse("wpost-2k").unwrap(), seed);
+        instance.window = PostVersion::WindowV1;
+        instances::submit(&instance.request().unwrap(), "older")
+    };
+    let later = (1..20).map(older).find(|submit| submit.partition_index > 0);
+    submits.push(later.unwrap());
+    submits.push(submit("2KiB/window-post-1-sector", ""));
+    let _daemon = desk.start();
+    let mut client = desk.client();
+    for mut submit in submits {
+        submit.sector_size = 0;
+        let answer = client.prove(submit.clone(), 0).unwrap();
+        desk.verify(&submit, &desk.proof(&answer));
+        if submit.registered_proof < 10 {
+            // Another partition's vanilla proof is another one.
+            submit.partition_index += 1;
+            let answer = client.prove(submit, 0).unwrap();
+            assert_eq!(answer.status(), Status::Failed, "{answer:?}");
+        }
+    }
+}
+
+/// Of both calls that ask for a key, each is the first to do so once.
+#[test]
+fn a_key_that_comes_after_the_start_is_found() {
+    for proves_first in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let desk = Desk::with(folder.path().to_owned());
+        let _daemon = desk.start();
+        let mut client = desk.client();
+        let submit = submit("2KiB/window-post-1-sector", "late");
+        let refused = client.preload("wpost-2k").unwrap_err();
+        let ClientError::Refused { code, .. } = refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(code.as_deref(), Some("PARAMS_MISSING"));
+        let failed = client.prove(submit.clone(), 0).unwrap();
+        assert_eq!(failed.error_code, "PARAMS_MISSING", "{failed:?}");
+        for file in fs::read_dir(test_keys("wpost-2k")).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+        }
+        if proves_first {
+            let answer = client.prove(submit, 0).unwrap();
+            desk.proof(&answer);
+        } else {
+            assert!(!client.preload("wpost-2k").unwrap().already_loaded);
+        }
+    }
 }
 
 /// Workers that belong to this desk's folder.

@@ -42,7 +42,7 @@ pub struct WorkerSpec {
     pub arguments: Vec<OsString>,
     /// Environment variables besides the daemon's own.
     pub environment: Vec<(OsString, OsString)>,
-    /// The circuits that the device is to serve.
+    /// The circuits that the device is to serve; [`WorkerProcess::serve`] adds to them.
     pub circuits: Vec<CircuitId>,
     /// How many units run on it at a time.
     pub at_a_time: usize,
@@ -80,6 +80,8 @@ impl Watcher for Nobody {}
 pub struct WorkerProcess {
     spec: Arc<WorkerSpec>,
     watcher: Arc<dyn Watcher>,
+    /// Circuits beside those of the spec.
+    added: Mutex<Vec<CircuitId>>,
     current: Mutex<Option<Running>>,
     questions: Arc<Questions>,
     at_work: Arc<AtWork>,
@@ -89,6 +91,7 @@ pub struct WorkerProcess {
 struct Running {
     orders: Sender<Job>,
     life: Arc<Life>,
+    port: Port,
 }
 
 /// What the writing thread does.
@@ -103,6 +106,7 @@ impl WorkerProcess {
         Self {
             spec: Arc::new(spec),
             watcher,
+            added: Mutex::default(),
             current: Mutex::new(None),
             questions: Arc::default(),
             at_work: Arc::default(),
@@ -121,6 +125,25 @@ impl WorkerProcess {
     pub fn evict(&self, circuit: CircuitId, reply: Callback<Result<(bool, u64), String>>) {
         let question = self.questions.ask(Question::Evict(reply));
         self.ask(question, Order::Evict { question, circuit });
+    }
+
+    /// Has the device serve one more circuit from now on. The process needs no telling: it looks for a
+    /// key when a unit needs it.
+    pub fn serve(&self, circuit: CircuitId) {
+        let mut added = self.added();
+        if self.spec.circuits.contains(&circuit) || added.contains(&circuit) {
+            return;
+        }
+        added.push(circuit);
+        drop(added);
+        // Before its first start nobody can be told; then the start does it.
+        if let Some(running) = self.current().as_ref() {
+            running.port.serves(circuit);
+        }
+    }
+
+    fn added(&self) -> MutexGuard<'_, Vec<CircuitId>> {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many units of the circuit it has, prepared ones too.
@@ -179,7 +202,9 @@ impl Device for WorkerProcess {
     }
 
     fn circuits(&self) -> Vec<CircuitId> {
-        self.spec.circuits.clone()
+        let mut circuits = self.spec.circuits.clone();
+        circuits.extend(self.added().iter());
+        circuits
     }
 
     fn at_a_time(&self) -> usize {
@@ -196,7 +221,11 @@ impl Device for WorkerProcess {
         *self.current() = Some(Running {
             orders: orders.clone(),
             life: Arc::clone(&life),
+            port: port.clone(),
         });
+        for circuit in self.added().iter() {
+            port.serves(*circuit);
+        }
         let process = Process {
             spec: Arc::clone(&self.spec),
             watcher: Arc::clone(&self.watcher),

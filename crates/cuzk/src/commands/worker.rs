@@ -209,14 +209,16 @@ fn fitting(
         multiprocessors: device.info().multiprocessors,
         callers: 1,
     };
-    let fits = |id: &CircuitId| {
-        let circuit = id.compiled().ok()?;
-        ProofPlan::new(id.name(), &circuit, target).ok()
-    };
     Ok(circuits
         .into_iter()
-        .filter(|id| fits(id).is_some())
+        .filter(|id| fits(*id, target))
         .collect())
+}
+
+/// Whether a GPU with this memory can prove a circuit. Needs no GPU.
+pub fn fits(id: CircuitId, target: PlanTarget) -> bool {
+    id.compiled()
+        .is_ok_and(|circuit| ProofPlan::new(id.name(), &circuit, target).is_ok())
 }
 
 /// What `cuzk worker --list` prints: the GPUs, for a daemon that does not touch them itself.
@@ -240,10 +242,26 @@ pub struct GpuDocument {
     pub name: String,
     /// Bytes of its memory.
     pub memory_bytes: u64,
+    /// Of those, free before any proof.
+    pub free_bytes: u64,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
     /// Names of the circuits that it can prove: their key is there, and the memory suffices.
     pub circuits: Vec<String>,
     /// Why it cannot be used, if so.
     pub failure: Option<String>,
+}
+
+impl GpuDocument {
+    /// What proofs may take of it.
+    pub fn target(&self) -> PlanTarget {
+        PlanTarget {
+            vram_bytes: self.free_bytes,
+            limited: false,
+            multiprocessors: self.multiprocessors,
+            callers: 1,
+        }
+    }
 }
 
 impl GpuList {
@@ -287,6 +305,8 @@ fn examine(ordinal: usize, circuits: &[CircuitId]) -> GpuDocument {
         uuid: String::new(),
         name: String::new(),
         memory_bytes: 0,
+        free_bytes: 0,
+        multiprocessors: 0,
         circuits: Vec::new(),
         failure: None,
     };
@@ -296,6 +316,8 @@ fn examine(ordinal: usize, circuits: &[CircuitId]) -> GpuDocument {
         document.uuid.clone_from(&info.uuid);
         document.name.clone_from(&info.name);
         document.memory_bytes = info.total_bytes;
+        document.free_bytes = backend.gpu().free_bytes()?;
+        document.multiprocessors = info.multiprocessors;
         fitting(backend.gpu(), circuits.to_vec(), None)
     });
     match fitting {

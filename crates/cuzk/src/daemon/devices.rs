@@ -74,6 +74,7 @@ pub fn start(
             Member {
                 process: process(spec),
                 ordinal: Some(gpu.ordinal),
+                room: Some(gpu.target()),
                 model: gpu.name,
             }
         }),
@@ -83,6 +84,7 @@ pub fn start(
             let member = Member {
                 process: process(spec("cpu".to_owned(), "cpu", with_keys(keys))),
                 ordinal: None,
+                room: None,
                 model: "CPU".to_owned(),
             };
             let (members, kind) = (vec![member], DeviceKind::Cpu);

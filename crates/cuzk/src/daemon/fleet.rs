@@ -5,6 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use cuda::PlanTarget;
 use engine::scheduler::LeaseId;
 use engine::service::Device;
 use filecoin::CircuitId;
@@ -15,6 +16,7 @@ use server::{Observatory, UnitPhase};
 use worker::message::{Hello, Part, Phase};
 use worker::{Watcher, WorkerProcess};
 
+use crate::commands::worker::{fits, with_keys};
 use crate::failure::Failure;
 
 /// How long loading a key may take: 60 GB over a slow network and every point checked.
@@ -32,6 +34,18 @@ pub struct Member {
     pub ordinal: Option<u32>,
     /// What it is called until it says so itself.
     pub model: String,
+    /// What proofs may take of a GPU's memory; a CPU can do with any.
+    pub room: Option<PlanTarget>,
+}
+
+impl Member {
+    fn serves(&self, circuit: CircuitId) -> bool {
+        self.process.circuits().contains(&circuit)
+    }
+
+    fn has_room(&self, circuit: CircuitId) -> bool {
+        self.room.is_none_or(|target| fits(circuit, target))
+    }
 }
 
 /// All workers of the daemon.
@@ -88,8 +102,31 @@ impl Fleet {
     }
 
     fn serving(&self, circuit: CircuitId) -> impl Iterator<Item = &Member> {
-        let serves = move |member: &&Member| member.process.circuits().contains(&circuit);
-        self.members.iter().filter(serves)
+        self.members
+            .iter()
+            .filter(move |member| member.serves(circuit))
+    }
+
+    /// Checks the keys that are in the folders at present.
+    pub fn check_all(&self) -> Vec<(CircuitId, Result<(), KeyError>)> {
+        let mut circuits = self.circuits();
+        circuits.extend(with_keys(&self.store));
+        circuits.sort_unstable();
+        circuits.dedup();
+        let checked = circuits
+            .into_iter()
+            .map(|id| (id, server::Keys::check(self, id)));
+        checked.collect()
+    }
+
+    /// Has every device with the memory for it serve a circuit whose key has been found.
+    fn adopt(&self, circuit: CircuitId) {
+        let new = |member: &&Member| !member.serves(circuit) && member.has_room(circuit);
+        for member in self.members.iter().filter(new) {
+            let worker = member.process.name();
+            tracing::info!(worker, %circuit, "the key has come: served from now on");
+            member.process.serve(circuit);
+        }
     }
 
     fn checked(&self) -> MutexGuard<'_, BTreeMap<CircuitId, (Instant, bool)>> {
@@ -168,6 +205,7 @@ impl server::Keys for Fleet {
             return Ok(());
         }
         let test = self.open(circuit).map_err(|failure| key_error(&failure))?;
+        self.adopt(circuit);
         self.checked().insert(circuit, (Instant::now(), test));
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! Whether the daemon is alive and ready, looked at all the time: keys once, engine and devices
-//! again and again.
+//! Whether the daemon is alive and ready, looked at all the time: engine and devices again and again,
+//! keys until all that are there are right.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::Service;
 use engine::scheduler::DeviceStatus;
@@ -17,6 +17,8 @@ use crate::failure::{Exit, Failure};
 
 /// Pause between looks.
 const PERIOD: Duration = Duration::from_millis(250);
+/// The same for keys, while there is none or one that cannot be used.
+const KEYS_PERIOD: Duration = Duration::from_secs(5);
 
 /// The watching thread.
 pub struct Watching {
@@ -44,9 +46,10 @@ pub fn start(
 ) -> Result<Watching, Failure> {
     let (stop, stopped) = channel();
     let watch = move || {
-        look_at_keys(&fleet, &readiness);
+        let mut keys = KeyWatch::default();
         let mut preload = Some(preload);
         loop {
+            keys.look(&fleet, &readiness);
             // An engine that does not answer any more is not alive.
             if service.ask(|_| ()).is_ok() {
                 manager.tell(notify::ALIVE);
@@ -70,23 +73,46 @@ pub fn start(
     Ok(Watching { stop, thread })
 }
 
-fn look_at_keys(fleet: &Fleet, readiness: &Readiness) {
-    let circuits = fleet.circuits();
-    if circuits.is_empty() {
-        let cause = "no parameter files were found; see `cuzk params list`";
-        tracing::error!("{cause}");
-        return readiness.failed(Part::Keys, cause);
-    }
-    let failed = circuits
-        .iter()
-        .filter_map(|id| Some((*id, fleet.check(*id).err()?)));
-    let failed: Vec<_> = failed.collect();
-    for (circuit, error) in &failed {
-        tracing::error!(%circuit, code = error.code, "{error}");
-    }
-    match failed.first() {
-        Some((_, error)) => readiness.failed(Part::Keys, error.to_string()),
-        None => readiness.passed(Part::Keys),
+/// The keys as they were found last.
+#[derive(Default)]
+struct KeyWatch {
+    right: bool,
+    looked: Option<Instant>,
+    /// What was wrong, so that it is said once.
+    wrong: Vec<String>,
+}
+
+impl KeyWatch {
+    /// Looks for keys and checks them, unless they were right before, or it is too soon. A key that
+    /// comes after all is looked for when its circuit is asked for, too ([`Keys::check`]).
+    fn look(&mut self, fleet: &Fleet, readiness: &Readiness) {
+        if self.right || self.looked.is_some_and(|at| at.elapsed() < KEYS_PERIOD) {
+            return;
+        }
+        let checked = fleet.check_all().into_iter();
+        let failed = checked.filter_map(|(circuit, result)| Some((circuit, result.err()?)));
+        let failed: Vec<_> = failed.collect();
+        let mut wrong: Vec<_> = failed.iter().map(|(_, error)| error.to_string()).collect();
+        if wrong.is_empty() && fleet.circuits().is_empty() {
+            let cause = "there is no parameter file that a device has the memory for; see `cuzk params list`";
+            wrong.push(cause.to_owned());
+        }
+        self.looked = Some(Instant::now());
+        self.right = wrong.is_empty();
+        match wrong.first() {
+            Some(cause) => readiness.failed(Part::Keys, cause),
+            None => readiness.passed(Part::Keys),
+        }
+        if wrong == self.wrong {
+            return;
+        }
+        for (circuit, error) in &failed {
+            tracing::error!(%circuit, code = error.code, "{error}");
+        }
+        if failed.is_empty() && !self.right {
+            tracing::error!("{}", wrong[0]);
+        }
+        self.wrong = wrong;
     }
 }
 

@@ -193,8 +193,7 @@ impl Scheduler {
             let cause = if serves {
                 "those that could are quarantined"
             } else {
-                "when the daemon started, none had its key and the memory for it; restart the \
-                 daemon if the parameter files have been added since"
+                "its key is not there, or none has the memory for it"
             };
             return Err(Refusal::NoDevice {
                 circuit: submission.circuit,

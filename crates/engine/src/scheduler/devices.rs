@@ -56,6 +56,12 @@ impl Scheduler {
         }
     }
 
+    pub(super) fn circuit_served(&mut self, id: DeviceId, circuit: CircuitId) {
+        if let Some(device) = self.devices.get_mut(&id) {
+            device.circuits.insert(circuit);
+        }
+    }
+
     /// The process is gone, and what it held with it.
     pub(super) fn device_stopped(
         &mut self,

@@ -178,6 +178,13 @@ pub enum Event {
         /// Whether it is there now.
         loaded: bool,
     },
+    /// A device can serve one more circuit from now on: its key has come.
+    CircuitServed {
+        /// The device.
+        device: DeviceId,
+        /// The circuit.
+        circuit: CircuitId,
+    },
     /// A device has handed over a proof, not yet checked; it is free for the next unit.
     UnitReturned {
         /// The lease.

@@ -180,6 +180,7 @@ impl Scheduler {
             } => {
                 self.key_loaded(device, circuit, loaded);
             }
+            Event::CircuitServed { device, circuit } => self.circuit_served(device, circuit),
             Event::UnitReturned { lease } => self.unit_returned(lease),
             Event::UnitJudged { lease, verdict } => self.unit_judged(lease, verdict, out),
             Event::UnitFailed {

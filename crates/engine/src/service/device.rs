@@ -70,7 +70,7 @@ pub struct UnitProof {
 pub trait Device: Send + Sync {
     /// For people.
     fn name(&self) -> String;
-    /// The circuits that it can serve.
+    /// The circuits that it can serve; [`Port::serves`] tells of more.
     fn circuits(&self) -> Vec<CircuitId>;
     /// How many units run on it at a time.
     fn at_a_time(&self) -> usize {
@@ -152,6 +152,12 @@ impl Port {
             circuit,
             loaded,
         });
+    }
+
+    /// The device can serve one more circuit from now on; of the device, not of its process.
+    pub fn serves(&self, circuit: CircuitId) {
+        let device = self.device;
+        self.tell(Event::CircuitServed { device, circuit });
     }
 
     /// The unit is proven; the device is free for the next.

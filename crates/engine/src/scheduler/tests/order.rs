@@ -352,6 +352,18 @@ fn a_device_gets_only_circuits_that_it_serves() {
 }
 
 #[test]
+fn a_circuit_whose_key_has_come_is_served_from_then_on() {
+    let mut world = World::new(config());
+    world.add_device(0, vec![SNAP], 0);
+    let refused = world.refused(submission(1, POREP, 1));
+    assert_eq!(refused.code(), "NO_DEVICE");
+    let (device, circuit) = (DeviceId(0), POREP);
+    world.event(Event::CircuitServed { device, circuit });
+    let (job, out) = world.submit_ok(submission(1, POREP, 1));
+    assert_eq!(one(&out).unit.job, job);
+}
+
+#[test]
 fn every_open_job_is_counted_once() {
     let mut world = World::with_devices(config(), 1);
     let (_, out) = world.submit_ok(submission(1, POREP, 2));
