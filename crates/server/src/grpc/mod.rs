@@ -39,7 +39,9 @@ impl Api {
     async fn result(&self, job: JobId, name: &str) -> Result<v1::AwaitProofResponse, Status> {
         loop {
             let mut closing = self.context.closing.clone();
+            // In this order: when the last unit ends the closing, its job has ended before.
             let answer = tokio::select! {
+                biased;
                 answer = self.context.waiters.ended(job) => answer,
                 _ = closing.wait_for(|closing| *closing == Closing::Closed) => Answer::Stopped,
             };

@@ -78,8 +78,11 @@ async fn the_status_document_has_every_key_and_counts_posts_too() {
     calls.prove(v1::ProveRequest { submit }).await.unwrap();
     daemon.device.held.store(true, Ordering::Relaxed);
     calls.submit_proof(on_wire("porep", "p")).await.unwrap();
+    // The engine's state is published before the phases of what it does.
     daemon.eventually("it runs", |d| {
-        d.json("/status")["gpu_workers"][0]["state"] == "proving"
+        let status = d.json("/status");
+        let units = &status["pipelines"][1]["partitions"];
+        status["gpu_workers"][0]["state"] == "proving" && units[0]["state"] == "gpu"
     });
     let status = daemon.json("/status");
     for key in KEYS {

@@ -269,8 +269,14 @@ async fn shutting_down_is_unavailable_and_running_units_end() {
     device.held.store(true, Ordering::Relaxed);
     let daemon = daemon(device);
     let mut calls = daemon.connect().await;
-    let (mut running, mut waiting) = (calls.clone(), calls.clone());
-    let running = tokio::spawn(async move { prove(&mut running, on_wire("porep", "runs")).await });
+    // Many that wait for one job: each of them must be answered.
+    let running: Vec<_> = (0..32)
+        .map(|_| {
+            let mut calls = calls.clone();
+            tokio::spawn(async move { prove(&mut calls, on_wire("porep", "runs")).await })
+        })
+        .collect();
+    let mut waiting = calls.clone();
     daemon.eventually("a unit is on the device", |daemon| {
         daemon.service.status().devices[0].1.running.is_some()
     });
@@ -302,7 +308,9 @@ async fn shutting_down_is_unavailable_and_running_units_end() {
     assert_eq!(error.code(), Code::Unavailable, "{error}");
     device.held.store(false, Ordering::Relaxed);
     // What was running is answered, what was not is told to come back.
-    assert_eq!(running.await.unwrap().status(), Outcome::Completed);
+    for caller in running {
+        assert_eq!(caller.await.unwrap().status(), Outcome::Completed);
+    }
     let error = waiting.await.unwrap().unwrap_err();
     assert_eq!(error.code(), Code::Unavailable, "{error}");
     assert!(ending.await.unwrap());
