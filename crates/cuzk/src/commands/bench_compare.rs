@@ -1,6 +1,5 @@
 //! `cuzk bench compare REQUEST`: the dual run of a real request.
 
-use cuda::DualRunError;
 use filecoin::WitnessGenerator;
 use filecoin::native::NativeWitness;
 use serde::Serialize;
@@ -62,20 +61,6 @@ pub fn run(context: &Context, args: &BenchCompareArgs) -> Result<(), Failure> {
         ),
     ]);
     context.output.show(&document, &text)
-}
-
-impl From<DualRunError> for Failure {
-    fn from(error: DualRunError) -> Self {
-        match error {
-            DualRunError::Backend(error) => error.into(),
-            _ => Failure::new(
-                Exit::Internal,
-                "DEVICE_WRONG",
-                error.to_string(),
-                "do not use this GPU for proving, and report this output",
-            ),
-        }
-    }
 }
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use cuda::CudaError;
+use cuda::{CudaError, DualRunError, SelfTestError};
 use filecoin::{Error as FilecoinError, WitnessError};
 use groth16::BackendError;
 use groth16::key::KeyError;
@@ -137,6 +137,37 @@ impl From<CudaError> for Failure {
         };
         split(exit, code, &error.to_string(), ". ", REPORT)
     }
+}
+
+impl From<SelfTestError> for Failure {
+    fn from(error: SelfTestError) -> Self {
+        match error {
+            SelfTestError::Backend(error) => error.into(),
+            SelfTestError::Prove(error) => error.into(),
+            SelfTestError::Preparation(_) => Failure::new(
+                Exit::Resources,
+                "OUTPUT_UNWRITABLE",
+                error.to_string(),
+                "check the folder for temporary files (TMPDIR)",
+            ),
+            _ => wrong_device(error.to_string()),
+        }
+    }
+}
+
+impl From<DualRunError> for Failure {
+    fn from(error: DualRunError) -> Self {
+        match error {
+            DualRunError::Backend(error) => error.into(),
+            _ => wrong_device(error.to_string()),
+        }
+    }
+}
+
+/// A device that computes something else than the CPU.
+fn wrong_device(message: String) -> Failure {
+    let remedy = "do not use this GPU for proving, and report this output";
+    Failure::new(Exit::Internal, "DEVICE_WRONG", message, remedy)
 }
 
 impl From<store::Error> for Failure {

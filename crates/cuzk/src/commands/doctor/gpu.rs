@@ -1,11 +1,11 @@
 //! `cuzk doctor gpu`: driver and GPUs, whether this program has code for them, and a proof on each.
 
-use cuda::{CudaError, Device, GpuBackend, SelfTest, SelfTestError, Target};
+use cuda::{CudaError, Device, GpuBackend, SelfTest, Target};
 use serde::Serialize;
 
 use super::{Finding, State};
 use crate::Context;
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::phases::seconds;
 use crate::table;
 
@@ -62,27 +62,6 @@ fn examine(ordinal: usize) -> (DeviceDocument, Option<Failure>) {
         Err(failure) => {
             document.failure = Some(FailureDocument::from(&failure));
             (document, Some(failure))
-        }
-    }
-}
-
-impl From<SelfTestError> for Failure {
-    fn from(error: SelfTestError) -> Self {
-        match error {
-            SelfTestError::Backend(error) => error.into(),
-            SelfTestError::Prove(error) => error.into(),
-            SelfTestError::Preparation(_) => Failure::new(
-                Exit::Resources,
-                "OUTPUT_UNWRITABLE",
-                error.to_string(),
-                "check the folder for temporary files (TMPDIR)",
-            ),
-            _ => Failure::new(
-                Exit::Internal,
-                "DEVICE_WRONG",
-                error.to_string(),
-                "do not use this GPU for proving, and report this output",
-            ),
         }
     }
 }
