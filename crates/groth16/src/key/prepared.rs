@@ -104,6 +104,17 @@ pub struct PreparedHeader {
 }
 
 impl PreparedHeader {
+    /// Of a test key made from the seed's secrets for a circuit with this digest, whose content
+    /// has no digest, at least not yet.
+    pub(crate) fn of_test_key(circuit: [u8; 32], seed: u64) -> Self {
+        Self {
+            circuit,
+            source: None,
+            seed: Some(seed),
+            content: None,
+        }
+    }
+
     /// The header's bytes.
     pub(crate) fn to_bytes(self, counts: &KeyCounts) -> Vec<u8> {
         let layout = PreparedLayout::of(counts);

@@ -75,12 +75,7 @@ pub fn generate_ephemeral(
     match request.form {
         KeyForm::Published => writer.published(&mut sink)?,
         KeyForm::Prepared => {
-            let header = PreparedHeader {
-                circuit: circuit.digest(),
-                source: None,
-                seed: Some(request.seed),
-                content: None,
-            };
+            let header = PreparedHeader::of_test_key(circuit.digest(), request.seed);
             writer.prepared(&header, &mut sink)?
         }
     };

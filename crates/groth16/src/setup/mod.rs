@@ -105,12 +105,22 @@ pub fn generate_on(
 ) -> Result<TestKey, KeyError> {
     let paths = Paths::new(request);
     paths.refuse_conflicts(request)?;
-    let created = !request.folder.exists();
-    std::fs::create_dir_all(request.folder).map_err(KeyError::io("create", request.folder))?;
-    let result = write_key(circuit, request, &paths, multiplier, progress);
+    in_folder(request.folder, || {
+        write_key(circuit, request, &paths, multiplier, progress)
+    })
+}
+
+/// Makes a key in a folder, which is created if need be, and taken away if nothing came of it.
+fn in_folder(
+    folder: &Path,
+    make: impl FnOnce() -> Result<TestKey, KeyError>,
+) -> Result<TestKey, KeyError> {
+    let created = !folder.exists();
+    std::fs::create_dir_all(folder).map_err(KeyError::io("create", folder))?;
+    let result = make();
     if result.is_err() && created {
         // Only an empty folder goes.
-        let _ = std::fs::remove_dir(request.folder);
+        let _ = std::fs::remove_dir(folder);
     }
     result
 }

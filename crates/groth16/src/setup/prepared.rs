@@ -10,7 +10,7 @@ use super::queries::Queries;
 use super::sink::DraftSink;
 use super::trapdoor::Trapdoor;
 use super::write::Writer;
-use super::{SetupRequest, TestKey, refuse_mixed_folder};
+use super::{SetupRequest, TestKey, in_folder, refuse_mixed_folder};
 use crate::key::{
     KeyCounts, KeyDigest, KeyError, KeyForm, PreparedHeader, SideFile, prepared_name,
     remember_sound,
@@ -36,14 +36,9 @@ pub fn generate_prepared(
         refuse_existing(path)?;
     }
     refuse_mixed_folder(request.folder)?;
-    let created = !request.folder.exists();
-    std::fs::create_dir_all(request.folder).map_err(KeyError::io("create", request.folder))?;
-    let result = write_key(circuit, request, [vk, side_file], multiplier, progress);
-    if result.is_err() && created {
-        // Only an empty folder goes.
-        let _ = std::fs::remove_dir(request.folder);
-    }
-    result
+    in_folder(request.folder, || {
+        write_key(circuit, request, [vk, side_file], multiplier, progress)
+    })
 }
 
 fn write_key(
@@ -59,12 +54,7 @@ fn write_key(
     let mut draft = Draft::create(&working_name, counts.prepared_bytes())?;
     let secrets = Trapdoor::from_seed(request.seed, circuit.shape().domain());
     let queries = Queries::new(circuit, &secrets, KeyForm::Prepared, progress)?;
-    let header = PreparedHeader {
-        circuit: circuit.digest(),
-        source: None,
-        seed: Some(request.seed),
-        content: None,
-    };
+    let header = PreparedHeader::of_test_key(circuit.digest(), request.seed);
     let mut sink = DraftSink::new(&mut draft);
     let writer = Writer {
         queries: &queries,
