@@ -311,6 +311,21 @@ std::string deadlock(const Machine &m) {
     return text;
 }
 
+// Lets every lane go on that can; whether there was one.
+bool run_warp(Machine &m, unsigned first, bool backwards) {
+    const unsigned lanes = std::min(WARP, m.threads - first);
+    bool progress = false;
+    for (unsigned k = 0; k < lanes && !m.failed; k++) {
+        const unsigned i = first + (backwards ? lanes - 1 - k : k);
+        if (m.fibers[i].state != State::Ready) continue;
+        progress = true;
+        m.running = i;
+        thread_index = {i, 0, 0};
+        Context::change(m.scheduler, m.fibers[i].context);
+    }
+    return progress;
+}
+
 void run_block(Machine &m, unsigned block, bool backwards) {
     block_index = {block, 0, 0};
     std::memset(m.shared, 0xa5, m.shared_bytes);
@@ -320,15 +335,13 @@ void run_block(Machine &m, unsigned block, bool backwards) {
         m.fibers[i].state = State::Ready;
         m.fibers[i].context.prepare(m.stacks.top(i), fiber_main);
     }
+    const unsigned warps = (m.threads + WARP - 1) / WARP;
     while (m.live > 0 && !m.failed) {
         bool progress = false;
-        for (unsigned k = 0; k < m.threads && !m.failed; k++) {
-            const unsigned i = backwards ? m.threads - 1 - k : k;
-            if (m.fibers[i].state != State::Ready) continue;
-            progress = true;
-            m.running = i;
-            thread_index = {i, 0, 0};
-            Context::change(m.scheduler, m.fibers[i].context);
+        for (unsigned k = 0; k < warps; k++) {
+            const unsigned warp = backwards ? warps - 1 - k : k;
+            // Until it waits for others: most collectives follow one another.
+            while (run_warp(m, warp * WARP, backwards)) progress = true;
         }
         if (!progress && m.live > 0) m.fail(deadlock(m));
     }
@@ -370,12 +383,14 @@ uint64_t collective(Collective operation, unsigned mask, uint64_t value, unsigne
     fiber.mask = mask;
     fiber.value = value;
     fiber.source = source;
-    bool complete = true;
-    for (unsigned i = 0; i < lanes; i++) {
-        if (!(mask >> i & 1)) continue;
+    const auto missing = [&](unsigned i) {
         const Fiber &other = warp[i];
-        complete &= other.state == State::InCollective && other.mask == mask && other.operation == operation;
-    }
+        return (mask >> i & 1) && !(other.state == State::InCollective && other.mask == mask &&
+                                    other.operation == operation);
+    };
+    // In either order, all but the last to come see it by one of their neighbours.
+    bool complete = !missing((lane + 1) % lanes) && !missing((lane + lanes - 1) % lanes);
+    for (unsigned i = 0; i < lanes && complete; i++) complete = !missing(i);
     if (complete) finish_collective(warp, lanes, mask & present, operation);
     leave(fiber);
     return fiber.result;
