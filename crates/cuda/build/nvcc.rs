@@ -30,21 +30,41 @@ Then set CUDA_HOME (to cuda/lib/python3.*/site-packages/nvidia/cu13), or put nvc
 the feature `cuda`, cuzk builds without any of it and proves on the CPU.";
 
 /// Compiles every source that changed, writes the list of images, and links the CUB library.
-pub fn build(kernels: &Path, sources: &[Source]) -> Result<(), String> {
+/// `hollow` images, for what is never run, are empty, need no nvcc and link nothing.
+pub fn build(kernels: &Path, sources: &[Source], hollow: bool) -> Result<(), String> {
     for name in ["CUDA_HOME", "CUZK_CUDA_ARCHS", "CUZK_CUDA_LINEINFO", "PATH"] {
         println!("cargo:rerun-if-env-changed={name}");
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
-    let nvcc = Nvcc::find()?;
     let archs = env::var("CUZK_CUDA_ARCHS").unwrap_or_else(|_| DEFAULT_ARCHS.to_owned());
     println!("cargo:rustc-env=CUZK_CUDA_ARCHS={archs}");
     let targets = targets(&archs)?;
+    if hollow {
+        for source in sources {
+            write_if_changed(&out.join(image_name(source)), &[])?;
+        }
+    } else {
+        compile(&out, kernels, sources, &targets)?;
+    }
+    write_list(&out, sources)
+}
 
+fn image_name(source: &Source) -> String {
+    format!("{}-{}.fatbin", source.topic, source.name)
+}
+
+fn compile(
+    out: &Path,
+    kernels: &Path,
+    sources: &[Source],
+    targets: &[String],
+) -> Result<(), String> {
+    let nvcc = Nvcc::find()?;
     let mut jobs: Vec<Job> = sources
         .iter()
         .map(|source| Job {
             source: source.path.clone(),
-            output: out.join(format!("{}-{}.fatbin", source.topic, source.name)),
+            output: out.join(image_name(source)),
             mode: "-fatbin",
         })
         .collect();
@@ -57,13 +77,18 @@ pub fn build(kernels: &Path, sources: &[Source]) -> Result<(), String> {
             mode: "-c",
         });
     }
-    nvcc.compile(kernels, &targets, &jobs)?;
+    nvcc.compile(kernels, targets, &jobs)?;
     if object.exists() {
-        nvcc.link(&out, &object)?;
+        nvcc.link(out, &object)?;
     }
+    Ok(())
+}
+
+/// The list of images, as the crate includes it.
+fn write_list(out: &Path, sources: &[Source]) -> Result<(), String> {
     let mut list = String::from("&[\n");
     for source in sources {
-        let file = format!("{}-{}.fatbin", source.topic, source.name);
+        let file = image_name(source);
         writeln!(
             list,
             "    Image {{ topic: {:?}, source: {:?}, bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{file}\")) }},",
