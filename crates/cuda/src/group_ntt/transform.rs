@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use blstrs::{G1Affine, Scalar};
 use ff::{Field, PrimeField};
-use groth16::BackendError;
 use groth16::key::prepare::GroupTransform;
 use groth16::ntt::EvaluationSet;
 use groth16::progress::Progress;
+use groth16::{BackendError, PhaseTimes};
 
 use super::pass::{
     Butterflies, CombineParams, Pass, PermuteParams, RotateParams, TableParams, TwiddleParams,
@@ -76,15 +76,22 @@ impl GpuGroupTransform {
         GpuGroupTransform { progress, ..self }
     }
 
-    fn run(&self, points: &mut [G1Affine], set: EvaluationSet, scale: Scalar) -> Result<()> {
+    fn run(
+        &self,
+        points: &mut [G1Affine],
+        set: EvaluationSet,
+        scale: Scalar,
+    ) -> Result<PhaseTimes> {
+        let mut times = PhaseTimes::default();
         let mut ledger = Ledger::new("a transform of points");
         let log_size = points.len().ilog2();
         let plan = Plan::new(log_size, &self.device, self.launch_points, &mut ledger);
         let arena = self.device.arena(&ledger)?;
         let mut transform = Transform::bind(&plan, &self.device, &arena, (set, scale))?;
-        transform.upload(points)?;
-        transform.run(&*self.progress)?;
-        transform.download(points)
+        times.measure("upload", || transform.upload(points))?;
+        times.measure("transform", || transform.run(&*self.progress))?;
+        times.measure("download", || transform.download(points))?;
+        Ok(times)
     }
 }
 
@@ -94,7 +101,7 @@ impl GroupTransform for GpuGroupTransform {
         points: &mut [G1Affine],
         set: EvaluationSet,
         scale: Scalar,
-    ) -> std::result::Result<(), BackendError> {
+    ) -> std::result::Result<PhaseTimes, BackendError> {
         let size = points.len();
         if !size.is_power_of_two() || size > 1 << LOG_SIZE_MAX {
             return Err(BackendError::DomainSize { size });
@@ -102,7 +109,7 @@ impl GroupTransform for GpuGroupTransform {
         if size == 1 {
             // The coset's g^0 is 1 as well.
             points[0] = G1Affine::from(points[0] * scale);
-            return Ok(());
+            return Ok(PhaseTimes::default());
         }
         let done = self.run(points, set, scale);
         Ok(done.map_err(BackendFailure::from)?)

@@ -14,10 +14,18 @@
 //!
 //! The 3·2^16 sums of the three rounds are checked in the same way once more: six rounds of
 //! 2^8 buckets each, again 2^−48, and only the sums of those are checked one by one.
+//!
+//! The same sums serve for linear combinations of a vector ([`Weights`]): each bucket has a random value, and
+//! a point's weight is the sum of those of its three buckets. Whatever the other points are, at most
+//! one of the 2^48 choices of buckets gives a point a given weight, unless values collide, which
+//! has a probability below 2^−150.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use blstrs::{G1Affine, G1Projective, Scalar};
+use ff::Field;
 use group::Curve;
+use group::prime::PrimeCurveAffine;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{OsRng, RngCore, SeedableRng};
 use rayon::prelude::*;
@@ -26,6 +34,7 @@ use super::KeyError;
 use super::encoding::{KeyPoint, PointFault};
 use super::{ProvingKey, Section};
 use crate::curve::{AffinePoint, BatchAdder, Pick};
+use crate::msm;
 use crate::points::Points;
 use crate::progress::Progress;
 
@@ -65,7 +74,7 @@ fn check_group<P: Checked>(
     progress: &dyn Progress,
 ) -> Result<(), KeyError> {
     let chunks = Chunk::all(sections);
-    if sections.iter().map(|section| section.len()).sum::<usize>() < DIRECT {
+    if few(sections) {
         return chunks
             .par_iter()
             .try_for_each(|chunk| chunk.check_each(sections, progress, |_| true));
@@ -76,6 +85,82 @@ fn check_group<P: Checked>(
         return Ok(());
     }
     Err(name_bad_point(sections, &chunks, &assignment, &sums))
+}
+
+/// Whether checking each point is cheapest.
+fn few<P: KeyPoint>(sections: &[&Section<P>]) -> bool {
+    sections.iter().map(|section| section.len()).sum::<usize>() < DIRECT
+}
+
+/// Secret weights of a vector's points, drawn once the vector is fixed or by somebody whom its maker cannot
+/// ask.
+pub(crate) struct Weights {
+    assignment: Assignment,
+    /// ROUNDS × BUCKETS.
+    values: Vec<Scalar>,
+}
+
+impl Weights {
+    /// From the operating system's randomness.
+    ///
+    /// # Errors
+    /// [`KeyError::Random`].
+    pub fn random() -> Result<Self, KeyError> {
+        let mut rng = ChaCha8Rng::from_seed(random_seed()?);
+        Ok(Weights {
+            assignment: Assignment::random()?,
+            values: (0..ROUNDS * BUCKETS)
+                .map(|_| Scalar::random(&mut rng))
+                .collect(),
+        })
+    }
+
+    /// Those of the first `count` points, on all threads.
+    pub fn of(&self, count: usize) -> Vec<Scalar> {
+        let mut weights = vec![Scalar::ZERO; count];
+        weights.par_chunks_mut(CHUNK).enumerate().for_each_init(
+            Vec::new,
+            |buckets, (index, weights)| {
+                let chunk = Chunk {
+                    section: 0,
+                    start: index * CHUNK,
+                    len: weights.len(),
+                };
+                self.assignment.buckets(&chunk, buckets);
+                for (weight, buckets) in weights.iter_mut().zip(buckets) {
+                    let rounds = self.values.chunks_exact(BUCKETS).zip(buckets);
+                    *weight = rounds.map(|(values, b)| values[usize::from(*b)]).sum();
+                }
+            },
+        );
+        weights
+    }
+
+    /// Checks a vector as [`check_points`] does, and gives the sum of its points times their weights.
+    ///
+    /// # Errors
+    /// As [`check_points`].
+    pub fn check_and_sum(
+        &self,
+        section: &Section<G1Affine>,
+        progress: &dyn Progress,
+    ) -> Result<G1Projective, KeyError> {
+        let sections = [section];
+        let chunks = Chunk::all(&sections);
+        progress.begin("points", section.len() as u64);
+        let sums = bucket_sums(&sections, &chunks, &self.assignment, progress)?;
+        if few(&sections) {
+            chunks
+                .par_iter()
+                .try_for_each(|chunk| chunk.check_each(&sections, &(), |_| true))?;
+        } else if !sums_in_subgroup(&sums)? {
+            return Err(name_bad_point(&sections, &chunks, &self.assignment, &sums));
+        }
+        let used = |(sum, _): &(G1Affine, Scalar)| !bool::from(sum.is_identity());
+        let weighted = sums.into_iter().zip(self.values.iter().copied());
+        let (points, values): (Vec<_>, Vec<_>) = weighted.filter(used).unzip();
+        msm::sum(&points, &values)
+    }
 }
 
 /// A run of points within one section.

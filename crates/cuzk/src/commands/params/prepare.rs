@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use cuda::GpuGroupTransform;
 use groth16::key::KeyStore;
-use groth16::key::prepare::{self, CpuGroupTransform, GroupTransform, PrepareRequest, Prepared};
+use groth16::key::prepare::{
+    self, CpuGroupTransform, GroupTransform, Lane, PrepareRequest, Prepared, Step,
+};
 use serde::Serialize;
 
 use crate::Context;
@@ -12,9 +14,9 @@ use crate::cli::{Device, MakerArgs, PrepareArgs};
 use crate::commands::circuit;
 use crate::failure::Failure;
 use crate::keys::{self, KeyDocument};
-use crate::phases::{Phases, PhasesDocument};
+use crate::phases::{Phases, PhasesDocument, seconds};
 use crate::progress::Meter;
-use crate::table;
+use crate::table::{self, Align, Table};
 
 /// Runs the command.
 ///
@@ -53,6 +55,7 @@ pub fn run(context: &Context, args: &PrepareArgs) -> Result<(), Failure> {
         digest: made.digest.to_string(),
         resumed: made.resumed.clone(),
         notice: source.trust.notice(),
+        steps: made.steps.iter().map(StepDocument::from).collect(),
         timing: phases.to_json(),
     };
     if context.output.quiet() {
@@ -61,7 +64,7 @@ pub fn run(context: &Context, args: &PrepareArgs) -> Result<(), Failure> {
         }
         return context.output.show(&document, "");
     }
-    let text = document.text(&made) + "\n" + &phases.render();
+    let text = document.text(&made) + "\n" + &document.step_table() + "\n" + &phases.render();
     context.output.show(&document, &text)
 }
 
@@ -93,10 +96,55 @@ struct Document {
     digest: String,
     resumed: Vec<&'static str>,
     notice: Option<&'static str>,
+    steps: Vec<StepDocument>,
     timing: PhasesDocument,
 }
 
+/// What was done when, in seconds since the preparation began: transforms and the CPU's work run beside
+/// each other.
+#[derive(Serialize)]
+struct StepDocument {
+    lane: &'static str,
+    step: &'static str,
+    start: f64,
+    end: f64,
+}
+
+impl From<&Step> for StepDocument {
+    fn from(step: &Step) -> Self {
+        StepDocument {
+            lane: match step.lane {
+                Lane::Transform => "transform",
+                Lane::Cpu => "cpu",
+            },
+            step: step.name,
+            start: seconds(step.start),
+            end: seconds(step.end),
+        }
+    }
+}
+
 impl Document {
+    fn step_table(&self) -> String {
+        let mut table = Table::new(&[
+            ("lane", Align::Left),
+            ("step", Align::Left),
+            ("from", Align::Right),
+            ("to", Align::Right),
+            ("time", Align::Right),
+        ]);
+        for step in &self.steps {
+            table.row([
+                step.lane.to_owned(),
+                step.step.to_owned(),
+                format!("{:.3} s", step.start),
+                format!("{:.3} s", step.end),
+                format!("{:.3} s", step.end - step.start),
+            ]);
+        }
+        table.render()
+    }
+
     fn text(&self, made: &Prepared) -> String {
         let place = match &self.path {
             Some(path) => path.clone(),
@@ -115,7 +163,7 @@ impl Document {
             ("made by", self.device.to_owned()),
             (
                 "checked",
-                "every point, and against the source by random linear combinations".to_owned(),
+                "every point of h and l, and all of it against the source".to_owned(),
             ),
         ];
         if !made.resumed.is_empty() {

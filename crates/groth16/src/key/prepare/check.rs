@@ -1,30 +1,30 @@
 //! Whether a prepared key says the same as the published one that it was made from.
 //!
-//! What is compared:
+//! What is compared, on the bytes that were written:
 //!
 //! 1. The verifying keys, and a, b in both groups: every point, exactly.
-//! 2. Every point of the prepared key is on its curve and in the subgroup of prime order, by the
-//!    bucket sums of [`check_points`]: a bad key passes with a probability of at most 2^−48.
-//! 3. h and l together, by one random linear combination. For weights q_i of the coset's points
-//!    and w_j of the variables, drawn from 128 secret random bits each after the file is
-//!    complete,
+//! 2. Every point of h and l is on its curve and in the subgroup of prime order, by bucket sums
+//!    ([`Weights`]): a bad key passes with a probability of at most 2^−48.
+//! 3. h and l together, by a random linear combination over the same bucket sums. For weights q_i of the
+//!    coset's points and w_j of the variables,
 //!
 //!    Σ q_i·e_i + Σ w_j·l'_j = Σ_aux w_j·l_j + Σ_k ½·(c_k − p_k)·h_k,   k = 0 … n − 2,
 //!
 //!    where p_k are the coefficients of the polynomial with the values q_i on the coset, and c_k
 //!    those of the polynomial with the values (C·w)_i on the domain: by the definitions of e
 //!    and l', −½·Σ q_i·φ(L_i) drops the top coefficient of −½·p, and ½·Σ_j w_j·Σ_i C_ij·φ(L_i)
-//!    that of ½·c. Points of prime order that are wrong in any place satisfy this for at most
-//!    one in 2^128 of the weights there: a wrong key passes with a probability of at most 2^−128.
+//!    that of ½·c. Points of prime order that are wrong in any place satisfy this for at most one
+//!    choice of the three buckets of that place: a wrong key passes with a probability of at most 2^−48.
+//!
+//! The weights are drawn when the work begins, so that the right side can be computed while the transforms run.
+//! That does not weaken anything: they are this check's alone, and what makes the points never sees them.
 
-use blstrs::Scalar;
+use blstrs::{G1Projective, Scalar};
 use ff::PrimeField;
 use r1cs::{CompiledCircuit, Matrix};
-use rand_chacha::ChaCha20Rng;
-use rand_core::{OsRng, RngCore, SeedableRng};
 use rayon::prelude::*;
 
-use super::super::check::check_points;
+use super::super::check::Weights;
 use super::super::prepared::unusable;
 use super::super::{KeyError, KeyPoint, ProvingKey, Section};
 use crate::fr::{Limbs, as_limbs, as_limbs_mut};
@@ -33,31 +33,125 @@ use crate::ntt::{Domain, EvaluationSet, bit_reverse};
 use crate::points::Points;
 use crate::progress::Progress;
 
-/// Points, and weights, that a thread takes at a time.
+/// Points that a thread takes at a time.
 const CHUNK: usize = 4096;
 
-/// Checks `prepared` against `published`, both of `circuit`, on all threads.
-///
-/// Needs about 160 bytes for each point of the domain and each variable.
-///
-/// # Errors
-/// [`KeyError::Prepared`] says which vector is wrong; whatever reading the keys fails with.
-pub(super) fn check_against(
-    circuit: &CompiledCircuit,
-    prepared: &ProvingKey,
-    published: &ProvingKey,
-    progress: &dyn Progress,
-) -> Result<(), KeyError> {
-    if prepared.vk() != published.vk() {
-        return Err(wrong(prepared, "verifying key"));
+/// The comparison of a key that is being prepared with its source, part by part.
+pub(super) struct Check<'a> {
+    circuit: &'a CompiledCircuit,
+    published: &'a ProvingKey,
+    /// q_i.
+    of_h: Weights,
+    /// w_j.
+    of_l: Weights,
+}
+
+impl<'a> Check<'a> {
+    /// Draws the weights.
+    ///
+    /// # Errors
+    /// [`KeyError::Random`].
+    pub fn new(circuit: &'a CompiledCircuit, published: &'a ProvingKey) -> Result<Self, KeyError> {
+        Ok(Check {
+            circuit,
+            published,
+            of_h: Weights::random()?,
+            of_l: Weights::random()?,
+        })
     }
-    let (a, b) = (published.a().len(), published.b_g1().len());
-    progress.begin("compare", (a + 2 * b) as u64);
-    same_points(prepared, prepared.a(), published.a(), progress)?;
-    same_points(prepared, prepared.b_g1(), published.b_g1(), progress)?;
-    same_points(prepared, prepared.b_g2(), published.b_g2(), progress)?;
-    check_points(prepared, progress)?;
-    check_combination(circuit, prepared, published, progress)
+
+    /// Compares what stays as it is: the verifying key, a and b.
+    ///
+    /// # Errors
+    /// [`KeyError::Prepared`] says which vector is wrong; whatever reading the keys fails with.
+    pub fn compare_kept(
+        &self,
+        prepared: &ProvingKey,
+        progress: &dyn Progress,
+    ) -> Result<(), KeyError> {
+        let published = self.published;
+        if prepared.vk() != published.vk() {
+            return Err(wrong(prepared, "verifying key"));
+        }
+        let (a, b) = (published.a().len(), published.b_g1().len());
+        progress.begin("compare", (a + 2 * b) as u64);
+        same_points(prepared, prepared.a(), published.a(), progress)?;
+        same_points(prepared, prepared.b_g1(), published.b_g1(), progress)?;
+        same_points(prepared, prepared.b_g2(), published.b_g2(), progress)
+    }
+
+    /// The right side: Σ_aux w_j·l_j + Σ_k ½·(c_k − p_k)·h_k.
+    ///
+    /// Takes about 130 bytes for each point of the domain.
+    ///
+    /// # Errors
+    /// Whatever reading the key fails with.
+    pub fn expected(&self, progress: &dyn Progress) -> Result<G1Projective, KeyError> {
+        let shape = self.circuit.shape();
+        let n = shape.domain();
+        progress.begin("combine", 2);
+        let w = self.of_l.of(shape.inputs + shape.aux);
+        let from_l = msm::sum(self.published.l(), &w[shape.inputs..])?;
+        progress.advance(1);
+        let mut scalars = {
+            let mut c = self.circuit.rows_at(Matrix::C, &w);
+            drop(w);
+            c.resize(n, Scalar::default());
+            let mut values = vec![Scalar::default(); n];
+            bit_reverse(&c, &mut values);
+            values
+        };
+        let domain = Domain::new(n).map_err(KeyError::device)?;
+        domain.inverse(&mut scalars, EvaluationSet::Subgroup);
+        // q is in the order of e, which is the transforms' own.
+        let mut p = self.of_h.of(n);
+        domain.inverse(&mut p, EvaluationSet::Coset);
+        half_difference(&mut scalars, &p, domain.size_inverse() * Scalar::TWO_INV);
+        drop((p, domain));
+        let from_h = msm::sum(self.published.h(), &scalars[..n - 1])?;
+        progress.advance(1);
+        Ok(from_l + from_h)
+    }
+
+    /// Checks the points of h; Σ q_i·e_i.
+    ///
+    /// # Errors
+    /// [`KeyError::Point`] names a point off its curve or outside the subgroup; whatever reading fails with.
+    pub fn sum_h(
+        &self,
+        prepared: &ProvingKey,
+        progress: &dyn Progress,
+    ) -> Result<G1Projective, KeyError> {
+        self.of_h.check_and_sum(prepared.h(), progress)
+    }
+
+    /// Checks the points of l; Σ w_j·l'_j.
+    ///
+    /// # Errors
+    /// As [`Self::sum_h`].
+    pub fn sum_l(
+        &self,
+        prepared: &ProvingKey,
+        progress: &dyn Progress,
+    ) -> Result<G1Projective, KeyError> {
+        self.of_l.check_and_sum(prepared.l(), progress)
+    }
+
+    /// Compares the two sides.
+    ///
+    /// # Errors
+    /// [`KeyError::Prepared`].
+    pub fn compare(
+        &self,
+        prepared: &ProvingKey,
+        found: G1Projective,
+        expected: G1Projective,
+    ) -> Result<(), KeyError> {
+        match found == expected {
+            true => Ok(()),
+            false => Err(wrong(prepared, "section h or l")),
+        }
+    }
 }
 
 fn wrong(prepared: &ProvingKey, what: &str) -> KeyError {
@@ -89,49 +183,6 @@ fn same_points<P: KeyPoint>(
         })
 }
 
-/// The third comparison.
-fn check_combination(
-    circuit: &CompiledCircuit,
-    prepared: &ProvingKey,
-    published: &ProvingKey,
-    progress: &dyn Progress,
-) -> Result<(), KeyError> {
-    let shape = circuit.shape();
-    let n = shape.domain();
-    progress.begin("combine", 4);
-    let domain = Domain::new(n).map_err(KeyError::device)?;
-    let q = weights(n)?;
-    let w = weights(shape.inputs + shape.aux)?;
-    let left = msm::sum(prepared.h(), &q)? + {
-        progress.advance(1);
-        msm::sum(prepared.l(), &w)?
-    };
-    progress.advance(1);
-
-    let mut scalars = {
-        let mut c = circuit.rows_at(Matrix::C, &w);
-        c.resize(n, Scalar::default());
-        let mut values = vec![Scalar::default(); n];
-        bit_reverse(&c, &mut values);
-        values
-    };
-    domain.inverse(&mut scalars, EvaluationSet::Subgroup);
-    // q is in the order of e, which is the transforms' own.
-    let mut p = q;
-    domain.inverse(&mut p, EvaluationSet::Coset);
-    half_difference(&mut scalars, &p, domain.size_inverse() * Scalar::TWO_INV);
-    drop(p);
-    let from_l = msm::sum(published.l(), &w[shape.inputs..])?;
-    progress.advance(1);
-    let right = from_l + msm::sum(published.h(), &scalars[..n - 1])?;
-    progress.advance(1);
-    if left == right {
-        Ok(())
-    } else {
-        Err(wrong(prepared, "section h or l"))
-    }
-}
-
 /// x[i] = (x[i] − y[i])·scale.
 fn half_difference(x: &mut [Scalar], y: &[Scalar], scale: Scalar) {
     let scale = Limbs::from(scale);
@@ -143,29 +194,4 @@ fn half_difference(x: &mut [Scalar], y: &[Scalar], scale: Scalar) {
                 *x = (*x - *y) * scale;
             }
         });
-}
-
-/// Independent scalars of 128 secret random bits.
-fn weights(count: usize) -> Result<Vec<Scalar>, KeyError> {
-    let mut seed = [0; 32];
-    OsRng
-        .try_fill_bytes(&mut seed)
-        .map_err(|error| KeyError::Random {
-            reason: error.to_string(),
-        })?;
-    let mut weights = vec![Scalar::default(); count];
-    weights
-        .par_chunks_mut(CHUNK)
-        .enumerate()
-        .for_each(|(index, weights)| {
-            let mut rng = ChaCha20Rng::from_seed(seed);
-            rng.set_stream(index as u64);
-            for weight in weights {
-                let mut bytes = [0; 32];
-                rng.fill_bytes(&mut bytes[..16]);
-                *weight = Option::from(Scalar::from_repr(bytes))
-                    .expect("invariant: 128 bits are less than r");
-            }
-        });
-    Ok(weights)
 }

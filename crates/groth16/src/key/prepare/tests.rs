@@ -2,12 +2,15 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use blstrs::{G1Affine, Scalar};
 use r1cs::{CompiledCircuit, Matrix};
 
+use super::check::Check;
 use super::*;
-use crate::backend::BackendError;
+use crate::backend::{BackendError, PhaseTimes};
 use crate::cpu::tests::random_sample;
 use crate::key::{KeyCounts, KeySpec, KeyStore};
+use crate::ntt::EvaluationSet;
 use crate::setup::{
     CpuFixedBase, EphemeralRequest, SetupRequest, TestKey, generate, generate_ephemeral,
 };
@@ -114,16 +117,16 @@ impl GroupTransform for Counted {
         points: &mut [G1Affine],
         set: EvaluationSet,
         scale: Scalar,
-    ) -> Result<(), BackendError> {
+    ) -> Result<PhaseTimes, BackendError> {
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
         if run >= self.fails {
             return Err(BackendError::DomainSize { size: 3 });
         }
-        CpuGroupTransform.inverse(points, set, scale)?;
+        let times = CpuGroupTransform.inverse(points, set, scale)?;
         if run >= self.wrong {
             points.rotate_left(1);
         }
-        Ok(())
+        Ok(times)
     }
 }
 
@@ -180,13 +183,13 @@ fn the_store_takes_what_was_prepared() {
 fn a_run_that_was_ended_goes_on_where_it_was() {
     let scene = Scene::new(random_sample(20, 3, 4).0);
     let expected = scene.expected();
-    // Fails in the second transform: a, b and h are finished then.
+    // Fails in the second transform: a, b and l are finished then.
     let error = scene.prepare(true, &Counted::new(9, 1)).unwrap_err();
     assert!(matches!(error, KeyError::Device { .. }), "{error}");
     assert_eq!(scene.names().len(), 2);
     let rest = Counted::new(9, 9);
     let made = scene.prepare(true, &rest).unwrap();
-    assert_eq!(made.resumed, ["a", "b_g1", "b_g2", "h"]);
+    assert_eq!(made.resumed, ["a", "b_g1", "b_g2", "l"]);
     assert_eq!(rest.runs.into_inner(), 1);
     assert!(content(&made.key) == expected);
     assert_eq!(scene.names().len(), 1);
@@ -202,7 +205,7 @@ fn a_run_that_was_ended_goes_on_where_it_was() {
         let all = Counted::new(9, 0);
         scene.prepare(true, &all).unwrap_err();
         let left = std::fs::read_to_string(&state).unwrap();
-        // The last one lost the line of h alone.
+        // The last one lost the line of l alone.
         assert_eq!(left.lines().count(), 4, "{spoiled:?} became {left:?}");
     }
 }
@@ -219,6 +222,103 @@ fn a_wrong_result_is_noticed_and_deleted() {
     }
 }
 
+/// A transform with one point that is not what it should be: its double, which is a sound point.
+struct OneWrong {
+    set: EvaluationSet,
+    index: usize,
+}
+
+impl GroupTransform for OneWrong {
+    fn inverse(
+        &self,
+        points: &mut [G1Affine],
+        set: EvaluationSet,
+        scale: Scalar,
+    ) -> Result<PhaseTimes, BackendError> {
+        use group::{Curve, Group, prime::PrimeCurveAffine};
+        let times = CpuGroupTransform.inverse(points, set, scale)?;
+        if set == self.set {
+            let point = &mut points[self.index];
+            assert!(!bool::from(point.is_identity()));
+            *point = point.to_curve().double().to_affine();
+        }
+        Ok(times)
+    }
+}
+
+/// Rows with terms in C: the only ones whose points of D go into l'.
+fn rows_in_c(circuit: &CompiledCircuit) -> Vec<usize> {
+    let starts = circuit.to_csr(Matrix::C).starts;
+    (0..starts.len() - 1)
+        .filter(|&row| starts[row] < starts[row + 1])
+        .collect()
+}
+
+/// A device's fault in one point of e, or in one of the points that l' is made of.
+#[test]
+fn one_wrong_point_of_a_transform_is_noticed() {
+    let scene = Scene::new(random_sample(20, 3, 4).0);
+    let n = scene.circuit.shape().domain();
+    let used = rows_in_c(&scene.circuit);
+    let rows = [used[0], used[used.len() / 2], used[used.len() - 1]];
+    let e = [0, n / 2, n - 1].map(|index| (EvaluationSet::Coset, index));
+    let d = rows.map(|index| (EvaluationSet::Subgroup, index));
+    for (set, index) in e.into_iter().chain(d) {
+        let error = scene.prepare(true, &OneWrong { set, index });
+        let text = error.unwrap_err().to_string();
+        let wanted = "section h or l does not agree";
+        assert!(text.contains(wanted), "{set:?} {index}: {text}");
+        assert!(scene.names().is_empty());
+    }
+}
+
+/// What a device makes may be no point of the group at all.
+#[test]
+fn a_point_that_is_none_is_noticed() {
+    struct Off(EvaluationSet, usize);
+    impl GroupTransform for Off {
+        fn inverse(
+            &self,
+            points: &mut [G1Affine],
+            set: EvaluationSet,
+            scale: Scalar,
+        ) -> Result<PhaseTimes, BackendError> {
+            let times = CpuGroupTransform.inverse(points, set, scale)?;
+            if set == self.0 {
+                let raw = points[self.1].as_mut();
+                raw.x.l[0] ^= 1;
+            }
+            Ok(times)
+        }
+    }
+    let scene = Scene::new(random_sample(20, 3, 4).0);
+    let off = |set, index| scene.prepare(true, &Off(set, index)).unwrap_err();
+    let error = off(EvaluationSet::Coset, 0);
+    assert!(matches!(error, KeyError::Point { .. }), "{error}");
+    assert!(scene.names().is_empty());
+    // In D it makes sums of l' that are none.
+    off(EvaluationSet::Subgroup, rows_in_c(&scene.circuit)[0]);
+    assert!(scene.names().is_empty());
+}
+
+/// The lanes run beside each other, steps of one after each other.
+#[test]
+fn steps_tell_what_was_done() {
+    let scene = Scene::new(random_sample(20, 3, 4).0);
+    let made = scene.prepare(false, &CpuGroupTransform).unwrap();
+    for lane in [Lane::Transform, Lane::Cpu] {
+        let steps: Vec<_> = made.steps.iter().filter(|step| step.lane == lane).collect();
+        assert!(steps.iter().all(|step| step.start <= step.end));
+        let in_order = |two: &[&Step]| two[0].end <= two[1].start;
+        assert!(steps.windows(2).all(in_order), "{steps:?}");
+        let names: Vec<_> = steps.iter().map(|step| step.name).collect();
+        match lane {
+            Lane::Transform => assert_eq!(names, ["read h", "transform"].repeat(2)),
+            Lane::Cpu => assert!(names.contains(&"check h") && names.contains(&"digest")),
+        }
+    }
+}
+
 /// One point off in any vector, wherever it is.
 #[test]
 fn one_wrong_point_is_noticed() {
@@ -232,7 +332,10 @@ fn one_wrong_point_is_noticed() {
     let check = |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();
         let key = ProvingKey::open(&path, &counts).unwrap();
-        check::check_against(&scene.circuit, &key, &scene.source.key, &())
+        let check = Check::new(&scene.circuit, &scene.source.key)?;
+        check.compare_kept(&key, &())?;
+        let found = check.sum_h(&key, &())? + check.sum_l(&key, &())?;
+        check.compare(&key, found, check.expected(&())?)
     };
     check(&sound).unwrap();
     for section in 1..6 {

@@ -5,7 +5,7 @@ use ff::Field;
 use group::Curve;
 use rayon::prelude::*;
 
-use crate::backend::BackendError;
+use crate::backend::{BackendError, PhaseTimes};
 use crate::ntt::EvaluationSet;
 use crate::setup::domain_generator;
 
@@ -14,7 +14,7 @@ pub trait GroupTransform: Send + Sync {
     /// In place, for n = 2^k points: points\[i\] becomes scale/n · Σ_j ω^(−ij)·points\[j\] for the
     /// subgroup, and scale/n · Σ_j ω^(−ij)·g^(−j)·points\[j\] for the coset, with g² = ω.
     /// Natural order in and out. All points are in the subgroup of prime order; some may be the
-    /// identity.
+    /// identity. How long its phases took.
     ///
     /// # Errors
     /// A device that fails, or a size that it cannot do.
@@ -23,7 +23,7 @@ pub trait GroupTransform: Send + Sync {
         points: &mut [G1Affine],
         set: EvaluationSet,
         scale: Scalar,
-    ) -> Result<(), BackendError>;
+    ) -> Result<PhaseTimes, BackendError>;
 }
 
 /// All threads of the caller's rayon pool.
@@ -47,7 +47,7 @@ impl GroupTransform for CpuGroupTransform {
         points: &mut [G1Affine],
         set: EvaluationSet,
         scale: Scalar,
-    ) -> Result<(), BackendError> {
+    ) -> Result<PhaseTimes, BackendError> {
         let n = points.len();
         if !n.is_power_of_two() {
             return Err(BackendError::DomainSize { size: n });
@@ -60,17 +60,23 @@ impl GroupTransform for CpuGroupTransform {
                 limit: Self::MAX_LOG_SIZE,
             });
         }
-        let mut work = scaled_and_reversed(points, set, scale);
-        let powers = inverse_powers(n);
-        for level in 0..log {
-            butterflies(&mut work, 1 << level, &powers);
-        }
-        points
-            .par_chunks_mut(CHUNK)
-            .zip(work.par_chunks(CHUNK))
-            .for_each(|(points, work)| G1Projective::batch_normalize(work, points));
-        Ok(())
+        let mut times = PhaseTimes::default();
+        times.measure("transform", || transform(points, set, scale));
+        Ok(times)
     }
+}
+
+fn transform(points: &mut [G1Affine], set: EvaluationSet, scale: Scalar) {
+    let n = points.len();
+    let mut work = scaled_and_reversed(points, set, scale);
+    let powers = inverse_powers(n);
+    for level in 0..n.ilog2() {
+        butterflies(&mut work, 1 << level, &powers);
+    }
+    points
+        .par_chunks_mut(CHUNK)
+        .zip(work.par_chunks(CHUNK))
+        .for_each(|(points, work)| G1Projective::batch_normalize(work, points));
 }
 
 /// points[j]·scale/n, for the coset times g^(−j) too, in bit-reversed order.
