@@ -30,7 +30,7 @@ pub use backend::{
 };
 pub use device::{
     Arena, Device, DeviceProperties, DeviceSlice, Event, Kernel, Ledger, LedgerEntry, Lifetime,
-    PairBuffers, Params, Phase, PinnedBuffer, Pod, Slot, SortedPairs, Stream, Traffic,
+    PairBuffers, Params, Phase, PinnedBuffer, Pod, Slot, SortedPairs, Stream, Traffic, Waiting,
     scan_temp_bytes, sort_temp_bytes,
 };
 pub use error::{CudaError, DriverVersion, Result};

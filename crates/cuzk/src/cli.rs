@@ -142,6 +142,27 @@ pub struct DeviceArgs {
     /// The most GPU memory to use, such as 16GiB (default: what is free)
     #[arg(long, value_name = "SIZE")]
     pub vram: Option<Size>,
+    /// What threads do that wait for the GPU
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = GpuWait::Sleep)]
+    pub gpu_wait: GpuWait,
+}
+
+/// What threads do that wait for a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GpuWait {
+    /// Sleep until it wakes them, after looking for some microseconds
+    Sleep,
+    /// Look all the time: each takes a processor
+    Spin,
+}
+
+impl From<GpuWait> for cuda::Waiting {
+    fn from(wait: GpuWait) -> Self {
+        match wait {
+            GpuWait::Sleep => cuda::Waiting::Sleeps,
+            GpuWait::Spin => cuda::Waiting::Spins,
+        }
+    }
 }
 
 /// Arguments of `cuzk prove`.
@@ -465,6 +486,9 @@ fn parse_worker_device(text: &str) -> Result<WorkerDevice, String> {
         None if text == "cpu" => Ok(WorkerDevice::Cpu),
         None if text == "gpu" => Ok(WorkerDevice::Gpu(None)),
         Some(("gpu", which)) if !which.is_empty() => Ok(WorkerDevice::Gpu(Some(which.to_owned()))),
+    /// What threads do that wait for the GPU
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = GpuWait::Sleep)]
+    pub gpu_wait: GpuWait,
         _ => Err("expected cpu, gpu, gpu:0 or gpu:GPU-…".into()),
     }
 }

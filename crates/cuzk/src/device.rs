@@ -91,6 +91,7 @@ pub fn choose(args: &DeviceArgs, progress: &Progress) -> Result<Chosen, Failure>
 
 fn open(args: &DeviceArgs) -> Result<GpuBackend, CudaError> {
     let backend = GpuBackend::open(args.gpu)?.with_host_memory(memory::available);
+    backend.gpu().set_waiting(args.gpu_wait.into());
     Ok(match args.vram {
         Some(vram) => backend.with_vram_limit(vram.bytes()),
         None => backend,

@@ -3,10 +3,10 @@
 use std::ffi::c_void;
 use std::ops::Range;
 
-use crate::device::DeviceProperties;
 use crate::device::kernel::Kernel;
 use crate::device::memory::DeviceSlice;
 use crate::device::sort::{PairBuffers, Sums};
+use crate::device::{DeviceProperties, Waiting};
 use crate::error::Result;
 use crate::topic::Topic;
 
@@ -31,6 +31,9 @@ pub(crate) trait Driver: Send + Sync {
     /// Lets the device read and write host memory by itself.
     unsafe fn pin(&self, start: u64, bytes: usize) -> Result<()>;
     unsafe fn unpin(&self, start: u64);
+
+    /// How threads wait from now on.
+    fn set_waiting(&self, waiting: Waiting);
 
     fn create_stream(&self) -> Result<u64>;
     unsafe fn destroy_stream(&self, stream: u64);

@@ -8,12 +8,12 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::device::DeviceProperties;
 use crate::device::driver::{Driver, Grid};
 use crate::device::kernel::Kernel;
 use crate::device::ledger::ALIGNMENT;
 use crate::device::memory::DeviceSlice;
 use crate::device::sort::{PairBuffers, Sums};
+use crate::device::{DeviceProperties, Waiting};
 use crate::error::{CudaError, DriverVersion, Result};
 use crate::topic::Topic;
 
@@ -121,6 +121,9 @@ impl Driver for EmulatedDriver {
             }),
         }
     }
+
+    // Its work is done when it returns.
+    fn set_waiting(&self, _waiting: Waiting) {}
 
     fn allocate(&self, bytes: u64) -> Result<u64> {
         let failed = CudaError::OutOfMemory {

@@ -66,6 +66,17 @@ pub struct DeviceProperties {
     pub emulated: bool,
 }
 
+/// How a thread waits for work on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Waiting {
+    /// It looks for some microseconds, then sleeps until the device wakes it: a proof of seconds costs no processor
+    /// time meanwhile.
+    #[default]
+    Sleeps,
+    /// It looks all the time: it goes on at once, and takes a processor for every proof under way.
+    Spins,
+}
+
 impl Device {
     /// How many devices the driver shows.
     ///
@@ -120,6 +131,11 @@ impl Device {
     /// What it is.
     pub fn info(&self) -> &DeviceProperties {
         self.driver.properties()
+    }
+
+    /// Says how threads wait from now on, in all clones.
+    pub fn set_waiting(&self, waiting: Waiting) {
+        self.driver.set_waiting(waiting);
     }
 
     /// What its streams have copied between it and the host.

@@ -4,7 +4,7 @@ use filecoin::WitnessGenerator;
 use filecoin::native::NativeWitness;
 use serde::Serialize;
 
-use crate::cli::{BenchCompareArgs, Device, DeviceArgs};
+use crate::cli::{BenchCompareArgs, Device, DeviceArgs, GpuWait};
 use crate::device::{self, DeviceDocument, VramDocument};
 use crate::failure::{Exit, Failure};
 use crate::{Context, input, keys, table};
@@ -15,6 +15,7 @@ pub fn run(context: &Context, args: &BenchCompareArgs) -> Result<(), Failure> {
         device: Device::Gpu,
         gpu: args.gpu,
         vram: args.vram,
+        gpu_wait: GpuWait::Sleep,
     };
     let chosen = device::choose(&device, &context.progress)?;
     let gpu = chosen.gpu.ok_or_else(|| {

@@ -15,7 +15,7 @@ use pipeline::{CircuitKey, Lane, Spans, Statement};
 use serde::Serialize;
 
 use crate::Context;
-use crate::cli::{Device, DeviceArgs, ProveArgs};
+use crate::cli::{Device, DeviceArgs, GpuWait, ProveArgs};
 use crate::device::{self, Chosen, DeviceDocument};
 use crate::failure::{Exit, Failure};
 use crate::keys::{self, KeyDocument};
@@ -42,6 +42,7 @@ pub fn default_device(context: &Context) -> Result<Chosen, Failure> {
         device: Device::Auto,
         gpu: 0,
         vram: None,
+        gpu_wait: GpuWait::Sleep,
     };
     device::choose(&args, &context.progress)
 }

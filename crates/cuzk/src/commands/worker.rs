@@ -102,6 +102,7 @@ fn gpu(
 ) -> Result<CircuitProver, Failure> {
     let backend = GpuBackend::open(ordinal(which)?)?;
     let backend = match args.vram {
+    backend.gpu().set_waiting(args.gpu_wait.into());
         Some(vram) => backend.with_vram_limit(vram.bytes()),
         None => backend,
     };

@@ -10,18 +10,23 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use cudarc::driver::sys;
 
-use crate::device::DeviceProperties;
 use crate::device::driver::{Driver, Grid};
 use crate::device::kernel::Kernel;
 use crate::device::memory::DeviceSlice;
 use crate::device::sort::{PairBuffers, Sums};
+use crate::device::{DeviceProperties, Waiting};
 use crate::error::{CudaError, DriverVersion, Result};
 use crate::topic::Topic;
 use call::{check_bytes, driver_call};
+
+/// How long a thread looks before it sleeps. Most waits find the work done: of a proof's only the first is
+/// long, and takes milliseconds at least.
+const SPIN_NS: u64 = 50_000;
 
 /// One device's primary context. It is the one that the CUDA run-time library uses too, so the
 /// CUB library works on the same memory and streams.
@@ -32,6 +37,8 @@ pub struct CudaDriver {
     /// For each topic that is loaded, the image of each kernel by name. Images stay until the
     /// process ends.
     modules: Mutex<HashMap<Topic, HashMap<String, Module>>>,
+    /// How long a thread that waits looks whether it has to; then it sleeps.
+    spin_ns: AtomicU64,
 }
 
 /// A handle that any thread may use once the context is current on it.
@@ -66,6 +73,10 @@ impl CudaDriver {
         // SAFETY: the ordinal is below the count; both variables are written by the driver.
         let properties = unsafe {
             driver_call!(cuDeviceGet(&raw mut device, ordinal as i32))?;
+            // A driver that refuses, as some do while somebody has the context already, has threads
+            // spin: that costs processor time and nothing else.
+            let flags = sys::CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC as u32;
+            let _ = sys::cuDevicePrimaryCtxSetFlags_v2(device, flags);
             driver_call!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
             properties::read(device, ordinal, version()?)?
         };
@@ -74,6 +85,7 @@ impl CudaDriver {
             context,
             properties,
             modules: Mutex::default(),
+            spin_ns: AtomicU64::new(SPIN_NS),
         })
     }
 
@@ -81,6 +93,16 @@ impl CudaDriver {
     fn enter(&self) -> Result<()> {
         // SAFETY: the context is retained until `self` is dropped.
         unsafe { driver_call!(cuCtxSetCurrent(self.context)) }
+    }
+
+    /// Looks by `query` until the work is over or it is time to sleep; what became of the work, the call that
+    /// sleeps says.
+    fn look(&self, query: impl Fn() -> sys::CUresult) {
+        let limit = u128::from(self.spin_ns.load(Ordering::Relaxed));
+        let began = Instant::now();
+        while query() == sys::CUresult::CUDA_ERROR_NOT_READY && began.elapsed().as_nanos() < limit {
+            std::hint::spin_loop();
+        }
     }
 
     /// Lets a block of the kernel have `bytes` of dynamic shared memory. Above 48 KiB the driver
@@ -194,6 +216,14 @@ impl Driver for CudaDriver {
         }
     }
 
+    fn set_waiting(&self, waiting: Waiting) {
+        let spin_ns = match waiting {
+            Waiting::Sleeps => SPIN_NS,
+            Waiting::Spins => u64::MAX,
+        };
+        self.spin_ns.store(spin_ns, Ordering::Relaxed);
+    }
+
     fn create_stream(&self) -> Result<u64> {
         self.enter()?;
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
@@ -212,13 +242,16 @@ impl Driver for CudaDriver {
 
     unsafe fn synchronize(&self, stream: u64) -> Result<()> {
         self.enter()?;
+        let stream = stream as sys::CUstream;
         // SAFETY: a stream of ours.
-        unsafe { driver_call!(cuStreamSynchronize(stream as sys::CUstream)) }
+        self.look(|| unsafe { sys::cuStreamQuery(stream) });
+        // SAFETY: as above.
+        unsafe { driver_call!(cuStreamSynchronize(stream)) }
     }
 
     unsafe fn record(&self, stream: u64) -> Result<u64> {
         self.enter()?;
-        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as u32;
+        let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC as u32;
         let mut event = ptr::null_mut();
         // SAFETY: writes the handle, then records it on a stream of ours.
         unsafe {
@@ -245,8 +278,11 @@ impl Driver for CudaDriver {
 
     unsafe fn synchronize_event(&self, event: u64) -> Result<()> {
         self.enter()?;
+        let event = event as sys::CUevent;
         // SAFETY: an event of ours.
-        unsafe { driver_call!(cuEventSynchronize(event as sys::CUevent)) }
+        self.look(|| unsafe { sys::cuEventQuery(event) });
+        // SAFETY: as above.
+        unsafe { driver_call!(cuEventSynchronize(event)) }
     }
 
     unsafe fn elapsed_ms(&self, from: u64, to: u64) -> Result<f32> {
