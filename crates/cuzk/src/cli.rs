@@ -247,6 +247,9 @@ pub enum BenchCommand {
     /// Prove made-up requests from their bytes to verified proofs, several units
     /// at a time, and say what each stage, the GPU and the CPU did
     E2e(BenchE2eArgs),
+    /// Prove one witness with the published and the prepared form of a key made on the spot, with
+    /// equal blinding, and compare the proofs' bytes
+    Identity(BenchIdentityArgs),
     /// Time the GPU's kernels by themselves, beside the most that its multipliers and its memory can do
     Kernels(BenchKernelsArgs),
     /// The measuring process of `witness`
@@ -317,6 +320,22 @@ pub struct BenchE2eArgs {
     /// The keys.
     #[command(flatten)]
     pub keys: KeyArgs,
+}
+
+/// Arguments of `cuzk bench identity`.
+#[derive(Debug, Args)]
+pub struct BenchIdentityArgs {
+    /// Circuit, such as porep-2k
+    pub name: String,
+    /// Request, keys and blinding follow from it: the same proof on every machine
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub seed: u64,
+    /// Write the JSON document here too, whatever goes to stdout
+    #[arg(long = "json-out", value_name = "FILE")]
+    pub json_out: Option<PathBuf>,
+    /// What proves.
+    #[command(flatten)]
+    pub device: DeviceArgs,
 }
 
 /// Arguments of `cuzk bench compare`.
@@ -467,6 +486,9 @@ pub struct WorkerArgs {
     /// The most GPU memory to use, such as 16GiB (default: what is free)
     #[arg(long, value_name = "SIZE")]
     pub vram: Option<Size>,
+    /// What threads do that wait for the GPU
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = GpuWait::Sleep)]
+    pub gpu_wait: GpuWait,
     /// Say which GPUs there are, and end; with --json for programs
     #[arg(long)]
     pub list: bool,
@@ -486,9 +508,6 @@ fn parse_worker_device(text: &str) -> Result<WorkerDevice, String> {
         None if text == "cpu" => Ok(WorkerDevice::Cpu),
         None if text == "gpu" => Ok(WorkerDevice::Gpu(None)),
         Some(("gpu", which)) if !which.is_empty() => Ok(WorkerDevice::Gpu(Some(which.to_owned()))),
-    /// What threads do that wait for the GPU
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = GpuWait::Sleep)]
-    pub gpu_wait: GpuWait,
         _ => Err("expected cpu, gpu, gpu:0 or gpu:GPU-…".into()),
     }
 }

@@ -131,3 +131,31 @@ fn whole_requests_are_proven_and_measured() {
     let refused = run(["bench", "e2e", "wpost-2k", "--form", "prepared"]);
     assert_eq!(refused.code, Some(2));
 }
+
+#[test]
+fn both_forms_of_a_key_give_the_same_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("document");
+    let ran = run([
+        "bench",
+        "identity",
+        "wpost-2k",
+        "--seed",
+        "3",
+        "--device",
+        "cpu",
+        "--json",
+        "--json-out",
+        copy.to_str().unwrap(),
+    ]);
+    let document: Value = serde_json::from_str(ran.ok()).unwrap();
+    assert_eq!(document["schema"], "cuzk.bench-identity/1");
+    assert_eq!(document["identical"], true);
+    let proofs = document["proofs"].as_array().unwrap();
+    let forms: Vec<_> = proofs.iter().map(|made| &made["form"]).collect();
+    assert_eq!(forms, ["published", "prepared"]);
+    assert_eq!(proofs[0]["proof"], proofs[1]["proof"]);
+    assert_eq!(proofs[0]["proof"].as_str().unwrap().len(), 2 * 192);
+    let copied: Value = serde_json::from_slice(&std::fs::read(copy).unwrap()).unwrap();
+    assert_eq!(copied, document);
+}

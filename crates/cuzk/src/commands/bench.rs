@@ -12,7 +12,7 @@ use filecoin::{CircuitId, Request, WitnessGenerator};
 use instances::Instance;
 use serde::{Deserialize, Serialize};
 
-use super::{bench_compare, bench_e2e, bench_kernels, bench_prove, circuit};
+use super::{bench_compare, bench_e2e, bench_identity, bench_kernels, bench_prove, circuit};
 use crate::Context;
 use crate::cli::BenchCommand;
 use crate::failure::{Exit, Failure};
@@ -31,6 +31,7 @@ pub fn run(context: &Context, command: &BenchCommand) -> Result<(), Failure> {
         BenchCommand::Witness { name, seed } => witness(context, circuit::parse(name)?, *seed),
         BenchCommand::Prove(args) => bench_prove::run(context, circuit::parse(&args.name)?, args),
         BenchCommand::E2e(args) => bench_e2e::run(context, args),
+        BenchCommand::Identity(args) => bench_identity::run(context, args),
         BenchCommand::Compare(args) => bench_compare::run(context, args),
         BenchCommand::Kernels(args) => bench_kernels::run(context, args),
         BenchCommand::MeasureWitness { file } => measure(context, file),

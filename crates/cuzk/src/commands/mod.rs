@@ -3,6 +3,7 @@
 pub mod bench;
 mod bench_compare;
 mod bench_e2e;
+mod bench_identity;
 mod bench_kernels;
 mod bench_prove;
 pub mod circuit;

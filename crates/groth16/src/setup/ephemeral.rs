@@ -2,17 +2,23 @@
 
 use std::path::PathBuf;
 
-use r1cs::CompiledCircuit;
+use r1cs::{CompiledCircuit, PackedWitness};
 
 use super::multiplier::FixedBaseMultiplier;
 use super::queries::Queries;
 use super::sink::MemorySink;
-use super::trapdoor::Trapdoor;
+use super::trapdoor::{Trapdoor, stream, wide_scalar};
 use super::write::Writer;
+use crate::backend::{Backend, PhaseTimes};
+use crate::blinding::Blinding;
+use crate::error::Error;
 use crate::key::{
     KeyCounts, KeyError, KeyForm, MemoryFile, PARAMETER, PREPARED, PreparedHeader, ProvingKey,
 };
 use crate::progress::Progress;
+use crate::proof::Proof;
+use crate::prove::prove;
+use crate::verify::PreparedVerifyingKey;
 
 /// Which key to make in memory.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +33,46 @@ pub struct EphemeralRequest<'a> {
 
 /// A test key in memory: whoever knows the seed can forge proofs for it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EphemeralKey {
     /// The key, with its verifying key. Its file is memory that nobody can change, and is
     /// freed with the last clone.
     pub key: ProvingKey,
     /// The seed that its secrets follow from.
     pub seed: u64,
+}
+
+impl EphemeralKey {
+    /// Makes and verifies a proof whose blinding follows from `seed`: the same bytes again on any device
+    /// and with the key's other form. For comparisons of those: with blinding that others know a proof
+    /// hides nothing, which is why only test keys have this.
+    ///
+    /// r and s are drawn as a [`Trapdoor`]'s secrets are, in this order, with `"cuzk test blind1"`
+    /// for the purpose.
+    ///
+    /// # Errors
+    /// As [`prove`].
+    pub fn prove_repeatably(
+        &self,
+        backend: &dyn Backend,
+        circuit: &CompiledCircuit,
+        witness: &PackedWitness,
+        seed: u64,
+    ) -> Result<(Proof, PhaseTimes), Error> {
+        let mut rng = stream(b"cuzk test blind1", seed);
+        let r = wide_scalar(&mut rng);
+        let s = wide_scalar(&mut rng);
+        let verifying_key = PreparedVerifyingKey::from(self.key.vk());
+        let blinding = Blinding { r, s };
+        prove(
+            backend,
+            circuit,
+            &self.key,
+            &verifying_key,
+            witness,
+            blinding,
+        )
+    }
 }
 
 /// Makes a test key of `circuit` in memory. In the published form it has the bytes that

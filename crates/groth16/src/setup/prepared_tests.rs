@@ -151,6 +151,29 @@ fn both_forms_give_the_same_proof() {
     }
 }
 
+/// Equal seeds give equal bytes in both forms; another seed of the blinding or of the key gives others.
+#[test]
+fn repeatable_proofs_follow_from_their_seeds() {
+    let (circuit, witness) = random_sample(20, 3, 20);
+    let multiplier = CpuFixedBase::new(&KeyCounts::of(&circuit));
+    let proof = |form, key_seed, blinding_seed| {
+        let request = EphemeralRequest {
+            circuit: "sample",
+            seed: key_seed,
+            form,
+        };
+        let key = generate_ephemeral(&circuit, &request, &multiplier, &()).unwrap();
+        let backend = CpuBackend::with_threads(2).unwrap();
+        let made = key.prove_repeatably(&backend, &circuit, &witness, blinding_seed);
+        made.unwrap().0.to_bytes()
+    };
+    let first = proof(KeyForm::Published, 1, 1);
+    assert_eq!(first, proof(KeyForm::Published, 1, 1));
+    assert_eq!(first, proof(KeyForm::Prepared, 1, 1));
+    assert_ne!(first, proof(KeyForm::Prepared, 1, 2));
+    assert_ne!(first, proof(KeyForm::Prepared, 2, 1));
+}
+
 /// x·x = k·x: its shape does not depend on k.
 fn scaled(k: u64) -> (CompiledCircuit, PackedWitness) {
     let mut builder = Builder::new();

@@ -30,10 +30,7 @@ impl Trapdoor {
     /// is 64 bytes of it as a little-endian number mod r. Drawn in the order τ, α, β, γ, δ;
     /// zeros, and a τ in the domain, are drawn again.
     pub fn from_seed(seed: u64, n: usize) -> Self {
-        let mut key = [0; 32];
-        key[..16].copy_from_slice(b"cuzk test key v1");
-        key[16..24].copy_from_slice(&seed.to_le_bytes());
-        let mut rng = ChaCha20Rng::from_seed(key);
+        let mut rng = stream(b"cuzk test key v1", seed);
         let mut draw = |usable: &dyn Fn(&Scalar) -> bool| loop {
             let scalar = wide_scalar(&mut rng);
             if usable(&scalar) {
@@ -51,8 +48,17 @@ impl Trapdoor {
     }
 }
 
+/// ChaCha20 (64-bit counter and nonce 0) with the key
+/// `purpose (16 bytes) | seed (8 bytes, little-endian) | eight zeros`.
+pub(super) fn stream(purpose: &[u8; 16], seed: u64) -> ChaCha20Rng {
+    let mut key = [0; 32];
+    key[..16].copy_from_slice(purpose);
+    key[16..24].copy_from_slice(&seed.to_le_bytes());
+    ChaCha20Rng::from_seed(key)
+}
+
 /// 64 bytes of the stream, little-endian, mod r.
-fn wide_scalar(rng: &mut ChaCha20Rng) -> Scalar {
+pub(super) fn wide_scalar(rng: &mut ChaCha20Rng) -> Scalar {
     let mut bytes = [0; 64];
     rng.fill_bytes(&mut bytes);
     let shift = Scalar::from(u64::MAX) + Scalar::ONE;

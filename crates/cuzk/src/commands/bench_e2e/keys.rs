@@ -4,8 +4,10 @@ use std::time::Instant;
 
 use cuda::GpuFixedBase;
 use filecoin::CircuitId;
-use groth16::key::{KeyCounts, KeyForm, ProvingKey};
-use groth16::setup::{CpuFixedBase, EphemeralRequest, FixedBaseMultiplier, generate_ephemeral};
+use groth16::key::{KeyCounts, KeyForm};
+use groth16::setup::{
+    CpuFixedBase, EphemeralKey, EphemeralRequest, FixedBaseMultiplier, generate_ephemeral,
+};
 use pipeline::CircuitKey;
 use serde::Serialize;
 
@@ -13,7 +15,7 @@ use crate::Context;
 use crate::cli::BenchE2eArgs;
 use crate::device::Chosen;
 use crate::failure::Failure;
-use crate::progress::Meter;
+use crate::progress::{Meter, Progress};
 use crate::{keys, table};
 
 /// What is told of a key.
@@ -38,7 +40,9 @@ pub fn open(
     let spec = id.key_spec(&circuit);
     let bytes = spec.counts.params_bytes();
     if args.ephemeral {
-        let (key, words) = made(context, args, id, device)?;
+        let form = args.form.into();
+        let (key, words) = ephemeral(&context.progress, id, args.seed, form, device)?;
+        let key = key.key;
         let facts = KeyFacts {
             bytes: key.stamp().size,
             ephemeral: true,
@@ -57,35 +61,40 @@ pub fn open(
     Ok((CircuitKey::new(circuit, key.key), facts))
 }
 
-/// A test key in memory, by the device if it is a GPU.
-fn made(
-    context: &Context,
-    args: &BenchE2eArgs,
+/// A test key in memory, made by the device if it is a GPU, and what is told of it.
+pub fn ephemeral(
+    progress: &Progress,
     id: CircuitId,
+    seed: u64,
+    form: KeyForm,
     device: &Chosen,
-) -> Result<(ProvingKey, String), Failure> {
+) -> Result<(EphemeralKey, String), Failure> {
     let circuit = id.compiled()?;
     let request = EphemeralRequest {
         circuit: id.name(),
-        seed: args.seed,
-        form: args.form.into(),
+        seed,
+        form,
     };
     let multiplier: Box<dyn FixedBaseMultiplier> = match &device.gpu {
         // Its tables go with it, before the key's points come.
         Some(gpu) => Box::new(GpuFixedBase::on(gpu.gpu().clone())),
         None => Box::new(CpuFixedBase::new(&KeyCounts::of(&circuit))),
     };
-    let meter = Meter::new(&context.progress, &format!("{id} key"));
+    let meter = Meter::new(progress, &format!("{id} key"));
     let began = Instant::now();
     let made = generate_ephemeral(&circuit, &request, &*multiplier, &meter)?;
-    let form = match made.key.form() {
-        KeyForm::Published => "published",
-        KeyForm::Prepared => "prepared",
-    };
     let words = format!(
-        "{form} test key in memory, seed {}, made in {}: anyone could forge proofs for it",
-        made.seed,
+        "{} test key in memory, seed {seed}, made in {}: anyone could forge proofs for it",
+        form_name(form),
         table::duration(began.elapsed())
     );
-    Ok((made.key, words))
+    Ok((made, words))
+}
+
+/// A key's form in words.
+pub fn form_name(form: KeyForm) -> &'static str {
+    match form {
+        KeyForm::Published => "published",
+        KeyForm::Prepared => "prepared",
+    }
 }

@@ -1,7 +1,7 @@
 //! `cuzk bench e2e NAME`: made-up requests from their bytes to verified proofs, through the pipeline that
 //! commands and workers use.
 
-mod keys;
+pub(super) mod keys;
 mod meter;
 mod report;
 mod trace;
@@ -84,7 +84,7 @@ pub fn run(context: &Context, args: &BenchE2eArgs) -> Result<(), Failure> {
     }
 }
 
-fn unwritten(error: &serde_json::Error) -> Failure {
+pub(super) fn unwritten(error: &serde_json::Error) -> Failure {
     Failure::new(
         Exit::Internal,
         "MEASUREMENT",
