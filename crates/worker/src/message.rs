@@ -174,6 +174,11 @@ pub enum Report {
         /// Its bytes.
         bytes: u64,
     },
+    /// So many units may be on the device at a time from now on.
+    Takes {
+        /// At least one.
+        at_a_time: usize,
+    },
     /// The worker needs a payload.
     Want {
         /// Which.

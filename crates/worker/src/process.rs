@@ -44,7 +44,7 @@ pub struct WorkerSpec {
     pub environment: Vec<(OsString, OsString)>,
     /// The circuits that the device is to serve; [`WorkerProcess::serve`] adds to them.
     pub circuits: Vec<CircuitId>,
-    /// How many units run on it at a time.
+    /// How many units run on it at a time, until it says otherwise.
     pub at_a_time: usize,
     /// How many units beside the running ones it prepares.
     pub look_ahead: usize,
@@ -466,6 +466,7 @@ impl Process {
                 self.watcher.key(name, circuit, loaded, bytes);
                 port.key_loaded(circuit, loaded);
             }
+            Report::Takes { at_a_time } => port.takes(at_a_time),
             // Its writer may be gone with the process.
             Report::Want { digest } => drop(self.orders.send(Job::Feed(digest))),
             Report::Returned {

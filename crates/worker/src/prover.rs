@@ -24,6 +24,11 @@ pub trait DeviceMemory: Send + Sync {
     fn unload(&self, circuit: &CompiledCircuit) -> u64;
     /// Bytes that are free.
     fn free(&self) -> Option<u64>;
+    /// How many proofs there is memory for at a time, of the circuit that has it for most; `None` if
+    /// that does not depend on memory, or nothing is there.
+    fn at_a_time(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Of a processor.
@@ -286,6 +291,11 @@ impl Prover for CircuitProver {
 
     fn free_memory(&self) -> Option<u64> {
         self.device_memory.free()
+    }
+
+    fn at_a_time(&self) -> Option<usize> {
+        let most = self.limits.device_threads;
+        (self.device_memory.at_a_time()).map(|proofs| proofs.clamp(1, most))
     }
 }
 

@@ -16,11 +16,12 @@ use worker::{CircuitProver, DeviceMemory, KeyLimits, KeyRing, Pulse, Served, ser
 use crate::Context;
 use crate::cli::{WorkerArgs, WorkerDevice};
 use crate::failure::{Exit, Failure};
-use crate::proving::{self, GPU_UNIT_BYTES, THREADS_LEFT};
+use crate::proving::{self, GPU_PROOFS_MAX, GPU_UNIT_BYTES, THREADS_LEFT};
 use crate::size::Size;
 use crate::{keys, logging, memory};
 
-/// Units that a GPU has at a time: while the sums of one run, the next is uploaded and begins.
+/// Units that a GPU has at a time until its worker has loaded a key and says how many there is memory for: while
+/// the sums of one run, the next is uploaded and begins.
 pub const GPU_UNITS: usize = 2;
 /// Units that are prepared for a GPU beside those: a small witness takes a thread for twice as long as
 /// the GPU its sums.
@@ -101,8 +102,8 @@ fn gpu(
     pulse: Arc<Pulse>,
 ) -> Result<CircuitProver, Failure> {
     let backend = GpuBackend::open(ordinal(which)?)?;
-    let backend = match args.vram {
     backend.gpu().set_waiting(args.gpu_wait.into());
+    let backend = match args.vram {
         Some(vram) => backend.with_vram_limit(vram.bytes()),
         None => backend,
     };
@@ -114,7 +115,7 @@ fn gpu(
         bytes: u64::MAX,
         count: usize::MAX,
     };
-    backend.expect_callers(GPU_UNITS);
+    backend.expect_callers(GPU_PROOFS_MAX);
     let threads = rayon::current_num_threads();
     let bytes = memory::available().unwrap_or(u64::MAX).min(GPU_UNIT_BYTES);
     let pools = Pools::new(threads.saturating_sub(THREADS_LEFT));
@@ -122,7 +123,7 @@ fn gpu(
     let (tested, loaded) = (Arc::clone(&backend), Arc::clone(&backend));
     let epoch = backend.epoch()?;
     let prover = CircuitProver::new(backend, KeyRing::new(store, keys), pulse, circuits)
-        .with_limits(Limits::new(GPU_UNITS, threads, bytes), Some(pools))
+        .with_limits(Limits::new(GPU_PROOFS_MAX, threads, bytes), Some(pools))
         .with_epoch(epoch)
         .with_device_memory(GpuMemory(loaded));
     Ok(prover.with_memory(vram).with_self_test(move || {
@@ -149,6 +150,10 @@ impl DeviceMemory for GpuMemory {
 
     fn unload(&self, circuit: &CompiledCircuit) -> u64 {
         self.0.unload(&circuit.digest())
+    }
+
+    fn at_a_time(&self) -> Option<usize> {
+        self.0.resident().iter().map(|circuit| circuit.proofs).max()
     }
 
     fn free(&self) -> Option<u64> {

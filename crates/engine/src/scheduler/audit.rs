@@ -136,7 +136,7 @@ impl Scheduler {
                 "what runs is leased"
             );
             assert!(
-                device.running.len() <= device.at_a_time,
+                device.running.len() <= device.at_a_time_most,
                 "no more units on a device than it takes"
             );
             let prepared = of(|phase| phase == LeasePhase::Prepared);

@@ -32,6 +32,10 @@ pub(super) struct Device {
     pub(super) id: DeviceId,
     pub(super) circuits: BTreeSet<CircuitId>,
     pub(super) at_a_time: usize,
+    /// Before its process has said how many.
+    pub(super) at_a_time_first: usize,
+    /// The largest that there has been.
+    pub(super) at_a_time_most: usize,
     pub(super) look_ahead: usize,
     pub(super) state: DeviceState,
     pub(super) incarnation: Incarnation,
@@ -65,6 +69,8 @@ impl Device {
             id: spec.id,
             circuits: spec.circuits.iter().copied().collect(),
             at_a_time: spec.at_a_time.max(1),
+            at_a_time_first: spec.at_a_time.max(1),
+            at_a_time_most: spec.at_a_time.max(1),
             look_ahead: spec.look_ahead,
             state: DeviceState::Waiting { until: now },
             incarnation: 0,

@@ -10,6 +10,8 @@ use super::event::{Action, DeviceId, DeviceSpec, Incarnation, LeaseId};
 
 /// The waiting time doubles at most so often.
 const MAX_DOUBLINGS: u32 = 16;
+/// The most units that a device may say it takes: each holds host memory.
+const AT_A_TIME_MAX: usize = 16;
 
 impl Scheduler {
     pub(super) fn add_device(&mut self, spec: &DeviceSpec) {
@@ -62,6 +64,19 @@ impl Scheduler {
         }
     }
 
+    /// Units that run already stay when there are fewer from now on.
+    pub(super) fn device_takes(
+        &mut self,
+        id: DeviceId,
+        incarnation: Incarnation,
+        at_a_time: usize,
+    ) {
+        if let Some(device) = self.process(id, incarnation) {
+            device.at_a_time = at_a_time.clamp(1, AT_A_TIME_MAX);
+            device.at_a_time_most = device.at_a_time_most.max(device.at_a_time);
+        }
+    }
+
     /// The process is gone, and what it held with it.
     pub(super) fn device_stopped(
         &mut self,
@@ -103,6 +118,7 @@ impl Scheduler {
             None => DeviceState::Waiting { until: now + pause },
         };
         device.loaded.clear();
+        device.at_a_time = device.at_a_time_first;
     }
 
     /// Tells a device to end. Its units go back at once; their memory stays counted until the

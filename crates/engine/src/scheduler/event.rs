@@ -61,7 +61,7 @@ pub struct DeviceSpec {
     pub id: DeviceId,
     /// The circuits that it can serve.
     pub circuits: Vec<CircuitId>,
-    /// So many units run on it at a time, at least one.
+    /// So many units run on it at a time, at least one, until it says otherwise.
     pub at_a_time: usize,
     /// So many units beside the running ones may be prepared.
     pub look_ahead: usize,
@@ -184,6 +184,16 @@ pub enum Event {
         device: DeviceId,
         /// The circuit.
         circuit: CircuitId,
+    },
+    /// So many units run on a device at a time from now on, until its process ends: it depends on the keys that
+    /// it has loaded, and how.
+    DeviceTakes {
+        /// The device.
+        device: DeviceId,
+        /// The process.
+        incarnation: Incarnation,
+        /// At least one.
+        at_a_time: usize,
     },
     /// A device has handed over a proof, not yet checked; it is free for the next unit.
     UnitReturned {

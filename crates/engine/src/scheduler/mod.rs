@@ -181,6 +181,11 @@ impl Scheduler {
                 self.key_loaded(device, circuit, loaded);
             }
             Event::CircuitServed { device, circuit } => self.circuit_served(device, circuit),
+            Event::DeviceTakes {
+                device,
+                incarnation,
+                at_a_time,
+            } => self.device_takes(device, incarnation, at_a_time),
             Event::UnitReturned { lease } => self.unit_returned(lease),
             Event::UnitJudged { lease, verdict } => self.unit_judged(lease, verdict, out),
             Event::UnitFailed {

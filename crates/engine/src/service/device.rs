@@ -72,7 +72,7 @@ pub trait Device: Send + Sync {
     fn name(&self) -> String;
     /// The circuits that it can serve; [`Port::serves`] tells of more.
     fn circuits(&self) -> Vec<CircuitId>;
-    /// How many units run on it at a time.
+    /// How many units run on it at a time, until it says otherwise ([`Port::takes`]).
     fn at_a_time(&self) -> usize {
         1
     }
@@ -158,6 +158,16 @@ impl Port {
     pub fn serves(&self, circuit: CircuitId) {
         let device = self.device;
         self.tell(Event::CircuitServed { device, circuit });
+    }
+
+    /// So many units run on the device at a time from now on.
+    pub fn takes(&self, at_a_time: usize) {
+        let (device, incarnation) = (self.device, self.incarnation);
+        self.tell(Event::DeviceTakes {
+            device,
+            incarnation,
+            at_a_time,
+        });
     }
 
     /// The unit is proven; the device is free for the next.

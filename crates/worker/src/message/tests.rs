@@ -73,6 +73,7 @@ fn reports() -> Vec<Report> {
             loaded: true,
             bytes: 5,
         },
+        Report::Takes { at_a_time: 4 },
         Report::Want {
             digest: Digest::new([9; 32]),
         },

@@ -14,6 +14,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
@@ -69,6 +70,12 @@ pub trait Prover: Send + Sync + 'static {
     /// Bytes of host memory that a unit takes from its preparation to its end.
     fn bytes(&self, _unit: &Unit) -> u64 {
         0
+    }
+
+    /// How many units may be on the device at a time with the keys that are loaded, of a device where that
+    /// depends on them.
+    fn at_a_time(&self) -> Option<usize> {
+        None
     }
 
     /// Bytes of the device's memory that are free, of a device with memory of its own.
@@ -196,6 +203,7 @@ pub fn serve<P: Prover>(
         writer: Mutex::new(Box::new(writer)),
         requests: Requests::keeping(kept),
         told: Mutex::default(),
+        takes: AtomicUsize::new(0),
         signals,
     };
     let shared = Arc::new(Shared {
@@ -245,6 +253,8 @@ struct Stages<P: Prover> {
     requests: Requests<P::Request>,
     /// The keys that the daemon was told of.
     told: Mutex<BTreeMap<CircuitId, u64>>,
+    /// How many units at a time it was told; 0 for nothing.
+    takes: AtomicUsize,
     signals: Sender<Signal>,
 }
 
@@ -285,7 +295,8 @@ impl<P: Prover> Stages<P> {
         }
     }
 
-    /// Tells the daemon which keys have come and gone since it was told last.
+    /// Tells the daemon which keys have come and gone since it was told last, and how many units may come with
+    /// them.
     fn tell_keys(&self) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let now: BTreeMap<_, _> = self.prover.keys().into_iter().collect();
@@ -303,6 +314,11 @@ impl<P: Prover> Stages<P> {
             tell(circuit, true, bytes);
         }
         *told = now;
+        if let Some(at_a_time) = self.prover.at_a_time()
+            && self.takes.swap(at_a_time, Ordering::Relaxed) != at_a_time
+        {
+            self.send(&Report::Takes { at_a_time });
+        }
     }
 
     fn failed(&self, unit: &Unit, error: &UnitError) {

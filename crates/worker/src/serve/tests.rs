@@ -157,6 +157,17 @@ impl Prover for Scripted {
     fn keys(&self) -> Vec<(CircuitId, u64)> {
         self.keys.lock().unwrap().clone()
     }
+
+    fn at_a_time(&self) -> Option<usize> {
+        let keys = self.keys.lock().unwrap();
+        let spacious = |(id, _): &(CircuitId, u64)| *id == spacious();
+        keys.iter().any(spacious).then_some(4)
+    }
+}
+
+/// The circuit with whose key there is room for four units at a time.
+fn spacious() -> CircuitId {
+    CircuitId::all().nth(3).unwrap()
 }
 
 /// The daemon's side of the pipes.
@@ -484,6 +495,20 @@ fn the_heart_beats_while_the_work_moves_and_stops_with_it() {
     assert!((beats as u128) < most / 2, "{beats} beats");
     // And it beats again.
     assert!(is_beat(&daemon.hears()));
+}
+
+#[test]
+fn how_many_units_may_come_is_told_once_with_the_key() {
+    let daemon = Daemon::new();
+    let (circuit, question) = (spacious(), 4);
+    for known in [false, true] {
+        daemon.says(&Order::Preload { question, circuit });
+        if !known {
+            assert!(matches!(daemon.hears(), Report::KeyLoaded { .. }));
+            assert_eq!(daemon.hears(), Report::Takes { at_a_time: 4 });
+        }
+        assert!(matches!(daemon.hears(), Report::Preloaded { .. }));
+    }
 }
 
 #[test]

@@ -292,6 +292,38 @@ fn a_device_that_takes_two_units_has_two_and_the_lane_waits_for_either() {
 }
 
 #[test]
+fn a_device_says_how_many_units_it_takes() {
+    let mut world = World::new(config());
+    two_at_a_time(&mut world, 0);
+    let (_, out) = world.submit_ok(submission(1, POREP, 12));
+    let first = begun(&out);
+    assert_eq!(first.len(), 2);
+    let takes = |incarnation, at_a_time| Event::DeviceTakes {
+        device: DeviceId(0),
+        incarnation,
+        at_a_time,
+    };
+    // Of another process: nothing changes.
+    assert!(begun(&world.event(takes(0, 4))).is_empty());
+    let more = begun(&world.event(takes(1, 4)));
+    assert_eq!(more.len(), 2);
+    // Fewer: those that run end, and then there are as many as it takes.
+    assert!(begun(&world.event(takes(1, 0))).is_empty());
+    for running in [first[0], first[1], more[0]] {
+        assert!(begun(&world.prove(running)).is_empty());
+    }
+    assert_eq!(begun(&world.prove(more[1])).len(), 1);
+    // The next process takes what it took at first.
+    let device = DeviceId(0);
+    world.event(Event::DeviceStopped {
+        device,
+        incarnation: 1,
+        cause: "killed".to_owned(),
+    });
+    assert_eq!(world.scheduler.devices[&device].at_a_time, 2);
+}
+
+#[test]
 fn work_spreads_before_it_piles_up() {
     let mut world = World::new(config());
     two_at_a_time(&mut world, 0);
