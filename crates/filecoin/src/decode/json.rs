@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use memchr::memchr2;
+use rayon::prelude::*;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
@@ -126,10 +127,25 @@ fn shorten(cause: &str) -> Cow<'_, str> {
     }
 }
 
-/// Refuses a document that nests deeper than any request does. Brackets are
-/// counted outside strings; whether they match is the parser's business.
+/// Refuses a document that nests deeper than any request does.
 fn check_depth(document: Document<'_>, bytes: &[u8]) -> Result<(), Error> {
-    let mut depth = 0usize;
+    let Some(at) = too_deep(bytes, 0) else {
+        return Ok(());
+    };
+    let line = 1 + bytes[..at].iter().filter(|&&b| b == b'\n').count();
+    let start = bytes[..at].iter().rposition(|&b| b == b'\n');
+    Err(Error::Json {
+        field: document.name.to_owned(),
+        cause: format!("nests deeper than {DEPTH_LIMIT} levels"),
+        line,
+        column: at - start.map_or(0, |newline| newline + 1) + 1,
+    })
+}
+
+/// Where a text inside `outside` levels nests deeper than any request does. Brackets are counted
+/// outside strings; whether they match is the parser's business.
+pub(super) fn too_deep(bytes: &[u8], outside: usize) -> Option<usize> {
+    let mut depth = outside;
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -137,14 +153,7 @@ fn check_depth(document: Document<'_>, bytes: &[u8]) -> Result<(), Error> {
             b'[' | b'{' => {
                 depth += 1;
                 if depth > DEPTH_LIMIT {
-                    let line = 1 + bytes[..at].iter().filter(|&&b| b == b'\n').count();
-                    let start = bytes[..at].iter().rposition(|&b| b == b'\n');
-                    return Err(Error::Json {
-                        field: document.name.to_owned(),
-                        cause: format!("nests deeper than {DEPTH_LIMIT} levels"),
-                        line,
-                        column: at - start.map_or(0, |newline| newline + 1) + 1,
-                    });
+                    return Some(at);
                 }
             }
             b']' | b'}' => depth = depth.saturating_sub(1),
@@ -152,12 +161,12 @@ fn check_depth(document: Document<'_>, bytes: &[u8]) -> Result<(), Error> {
         }
         at += 1;
     }
-    Ok(())
+    None
 }
 
 /// Where the closing quote of a string stands whose contents begin at `at`; beyond the end if it has none.
 /// Payloads are strings of many megabytes, so this does not look at every byte by itself.
-fn string_end(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn string_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += found;
         if bytes[at] == b'"' {
@@ -224,13 +233,46 @@ pub(crate) fn encode_base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// Decodes base64 of either alphabet, padded or not, as proto3 JSON allows.
+/// Decodes base64 of either alphabet, padded or not, as proto3 JSON allows; a long text on all threads.
 pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, base64::DecodeError> {
-    if text.bytes().any(|b| b == b'-' || b == b'_') {
-        URL_SAFE.decode(text)
-    } else {
-        STANDARD.decode(text)
+    let text = text.as_bytes();
+    let (alphabet, engine) = match memchr2(b'-', b'_', text) {
+        Some(_) => (&alphabet::URL_SAFE, URL_SAFE),
+        None => (&alphabet::STANDARD, STANDARD),
+    };
+    // What is wrong with a text is told of the whole.
+    match decode_in_pieces(text, alphabet, &engine) {
+        Some(decoded) => Ok(decoded),
+        None => engine.decode(text),
     }
+}
+
+/// Symbols of a piece that a thread decodes: whole groups of four.
+const PIECE: usize = 1 << 20;
+
+/// The same as `last` makes of the whole text; `None` for a short text and for one that is wrong.
+fn decode_in_pieces(
+    text: &[u8],
+    alphabet: &alphabet::Alphabet,
+    last: &GeneralPurpose,
+) -> Option<Vec<u8>> {
+    if text.len() <= PIECE {
+        return None;
+    }
+    // Padding ends a text: it has no place in any piece but the last.
+    let strict =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::RequireNone);
+    let before_last = GeneralPurpose::new(alphabet, strict);
+    let whole = (text.len() - 1) / PIECE * PIECE;
+    let mut decoded = Vec::with_capacity(whole / 4 * 3 + PIECE);
+    decoded.resize(whole / 4 * 3, 0);
+    decoded
+        .par_chunks_mut(PIECE / 4 * 3)
+        .zip(text[..whole].par_chunks(PIECE))
+        .all(|(out, piece)| before_last.decode_slice(piece, out) == Ok(out.len()))
+        .then_some(())?;
+    last.decode_vec(&text[whole..], &mut decoded).ok()?;
+    Some(decoded)
 }
 
 /// `bytes` of proto3 JSON.
@@ -427,6 +469,43 @@ mod tests {
         for text in ["+__+AQ==", "+//+A", "+//+AQ===", "+//+AR==", "+//+ AQ=="] {
             assert!(decode_base64(text).is_err(), "{text}");
         }
+    }
+
+    /// Texts of several pieces, whole and wrong, as one piece decodes them.
+    #[test]
+    fn long_base64_is_decoded_as_a_whole_is() {
+        let bytes: Vec<u8> = (0..2 * PIECE as u32 + 5).map(|i| (i >> 4) as u8).collect();
+        let serial = |text: &str| match text.contains(['-', '_']) {
+            true => URL_SAFE.decode(text),
+            false => STANDARD.decode(text),
+        };
+        for end in 0..5 {
+            let bytes = &bytes[..bytes.len() - end];
+            let padded = encode_base64(bytes);
+            let bare = padded.trim_end_matches('=').to_owned();
+            let url = padded.replace('+', "-").replace('/', "_");
+            for text in [padded, bare, url] {
+                assert!(decode_base64(&text).unwrap() == bytes, "{end}");
+            }
+        }
+        let text = encode_base64(&bytes);
+        for (at, symbol) in [
+            (0, "!"),
+            (PIECE - 1, "="),
+            (PIECE - 2, "=="),
+            (PIECE, "="),
+            (2 * PIECE, "-"),
+            (text.len() - 2, "!"),
+        ] {
+            let mut wrong = text.clone();
+            wrong.replace_range(at..at + symbol.len(), symbol);
+            let error = decode_base64(&wrong).unwrap_err();
+            assert_eq!(error, serial(&wrong).unwrap_err(), "{symbol} at {at}");
+        }
+        let whole = &text[..PIECE];
+        assert_eq!(decode_base64(whole), serial(whole));
+        let one_more = &text[..PIECE + 1];
+        assert_eq!(decode_base64(one_more), serial(one_more));
     }
 
     #[test]

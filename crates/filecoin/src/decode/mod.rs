@@ -3,6 +3,7 @@
 mod binary;
 mod compression;
 mod json;
+mod partitions;
 mod path;
 pub mod payload;
 mod phase1;
@@ -193,6 +194,16 @@ impl SubmitProofRequest {
             submit.sector_number = hints.sector_number.unwrap_or(0);
         }
         Ok(submit)
+    }
+}
+
+/// A phase-1 output of any length gives the same in parts as in one piece, where it is parsed in parts.
+#[cfg(any(test, feature = "test-support"))]
+pub(crate) fn assert_parts_agree(bytes: &[u8]) {
+    if let Some(parts) = partitions::parse_any(bytes) {
+        let (name, prefix) = ("phase-1 output", "");
+        let whole = json::parse::<Phase1Output<'_>>(Document { name, prefix }, bytes);
+        assert!(whole.is_ok_and(|whole| whole == parts), "parts differ");
     }
 }
 

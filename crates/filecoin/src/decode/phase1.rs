@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decode::Named;
 use crate::decode::json::{self, Document, Text};
+use crate::decode::partitions;
 use crate::decode::path::At;
 use crate::decode::shape::{Expected, Shapes};
 use crate::domain::{Domain, PoseidonDomain, Sha256Domain};
@@ -182,7 +183,10 @@ pub(super) fn phase1(bytes: &[u8], prefix: &str, named: Named) -> Result<PorepRe
         },
         prefix,
     };
-    let output: Phase1Output<'_> = json::parse(document, bytes)?;
+    let output = match partitions::parse(bytes) {
+        Some(output) => output,
+        None => json::parse(document, bytes)?,
+    };
     let prefixed = |name: &str| join(prefix, name);
     let proof_type = RegisteredSealProof::from_name(&output.registered_proof).ok_or_else(|| {
         Error::BadField {

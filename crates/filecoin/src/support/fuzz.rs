@@ -15,6 +15,7 @@ const LIMIT: u64 = 4 << 20;
 
 /// Decodes a request in any form, and uses what decodes.
 pub fn request(bytes: &[u8]) {
+    crate::decode::assert_parts_agree(bytes);
     match Request::decode_limited(bytes, Hints::default(), LIMIT) {
         Ok(decoded) => {
             assert!(serde_json::to_vec(&decoded.describe()).is_ok());
