@@ -40,14 +40,7 @@ pub fn run(context: &Context, command: &BenchCommand) -> Result<(), Failure> {
 
 /// A fabricated request of this circuit, as the JSON of a `SubmitProofRequest`.
 fn make(id: CircuitId, seed: u64) -> Result<Vec<u8>, Failure> {
-    let request = Instance::new(id, seed).request().map_err(|error| {
-        Failure::new(
-            Exit::Usage,
-            "NO_INSTANCE",
-            error.to_string(),
-            "choose another circuit",
-        )
-    })?;
+    let request = Instance::new(id, seed).request()?;
     let name = format!("{id}-seed-{seed}");
     Ok(instances::submit(&request, &name).to_json())
 }

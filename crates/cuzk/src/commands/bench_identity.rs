@@ -66,14 +66,7 @@ struct Subject {
 impl Subject {
     /// The first partition of a made-up request.
     fn new(id: CircuitId, seed: u64) -> Result<Self, Failure> {
-        let request = Instance::new(id, seed).request().map_err(|error| {
-            Failure::new(
-                Exit::Usage,
-                "NO_INSTANCE",
-                error.to_string(),
-                "choose another circuit",
-            )
-        })?;
+        let request = Instance::new(id, seed).request()?;
         let circuit = id.compiled()?;
         let witness = NativeWitness.witness(&request, 0, &circuit)?;
         Ok(Subject {

@@ -22,14 +22,7 @@ use crate::table::{self, Align, Table, grouped};
 /// Runs the command.
 pub fn run(context: &Context, id: CircuitId, args: &BenchProveArgs) -> Result<(), Failure> {
     let device = device::choose(&args.device, &context.progress)?;
-    let request = Instance::new(id, args.seed).request().map_err(|error| {
-        Failure::new(
-            Exit::Usage,
-            "NO_INSTANCE",
-            error.to_string(),
-            "choose another circuit",
-        )
-    })?;
+    let request = Instance::new(id, args.seed).request()?;
     let circuit = id.compiled()?;
     let store = keys::store(context, &args.keys);
     let key = keys::proving_key(context, &store, &id.key_spec(&circuit))?;

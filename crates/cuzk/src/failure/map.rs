@@ -55,6 +55,13 @@ impl From<FilecoinError> for Failure {
     }
 }
 
+impl From<instances::Error> for Failure {
+    fn from(error: instances::Error) -> Self {
+        let remedy = "choose another circuit";
+        Failure::new(Exit::Usage, "NO_INSTANCE", error.to_string(), remedy)
+    }
+}
+
 impl From<pipeline::Error> for Failure {
     fn from(error: pipeline::Error) -> Self {
         match error {

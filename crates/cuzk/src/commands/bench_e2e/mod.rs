@@ -101,14 +101,7 @@ fn subject(
     device: &device::Chosen,
 ) -> Result<Subject, Failure> {
     let line = context.progress.stage(format!("request of {id}"), 0);
-    let request = Instance::new(id, args.seed).request().map_err(|error| {
-        Failure::new(
-            Exit::Usage,
-            "NO_INSTANCE",
-            error.to_string(),
-            "choose another circuit",
-        )
-    })?;
+    let request = Instance::new(id, args.seed).request()?;
     drop(line);
     let all = request.partitions();
     let units = (args.partitions).map_or(all, |some| all.min(some as usize));
