@@ -6,7 +6,7 @@
 
 #include "common/kernel.cuh"
 #include "field/fr.cuh"
-#include "xyzz.cuh"
+#include "jacobian.cuh"
 
 namespace cuzk {
 
@@ -66,18 +66,18 @@ __device__ __forceinline__ void split_by_lambda(const Fr &k, u32 (&remainder)[4]
 }
 
 // X^2 times the point: (lambda + 1) times.
-__device__ __forceinline__ Xyzz<Fp> times_parameter_squared(const Xyzz<Fp> &point) {
-    Xyzz<Fp> sum = {beta() * point.x, point.y, point.zz, point.zzz};
+__device__ __forceinline__ Jacobian<Fp> times_parameter_squared(const Jacobian<Fp> &point) {
+    Jacobian<Fp> sum = {product_call(point.x, beta()), point.y, point.z};
     sum.add(point);
     return sum;
 }
 
 // |X| times the point: 63 doublings and 5 additions.
-__device__ __forceinline__ Xyzz<Fp> times_parameter(const Xyzz<Fp> &point) {
-    Xyzz<Fp> sum = point;
+__device__ __forceinline__ Jacobian<Fp> times_parameter(const Jacobian<Fp> &point) {
+    Jacobian<Fp> sum = point;
 #pragma unroll 1
     for (int bit = 62; bit >= 0; bit--) {
-        sum = sum.doubled();
+        sum.double_in_place();
         if ((CURVE_PARAMETER >> bit & 1) != 0) sum.add(point);
     }
     return sum;

@@ -9,7 +9,6 @@
 #pragma once
 
 #include "curve/endomorphism.cuh"
-#include "curve/jacobian.cuh"
 #include "curve/normalise.cuh"
 
 namespace cuzk {
@@ -178,7 +177,7 @@ __device__ __forceinline__ void multiply_by_twiddles(const TwiddleParams &p) {
             const u32 magnitude = nibble < 8 ? 8 - nibble : nibble - 8;
             Affine<Fp> term = p.table[u64(magnitude - 1) * p.len + i];
             if (nibble < 8) term.y = -term.y;
-            if (of_lambda) term.x *= beta();
+            if (of_lambda) term.x = product_call(term.x, beta());
             sum.add(term);
         };
         const bool carries[2] = {shift_nibbles(low), shift_nibbles(high)};
@@ -216,11 +215,11 @@ __device__ __forceinline__ void rotate_differences(const RotateParams &p) {
     const Rows rows(p.butterflies.count);
     auto place = [&](u32 i) { return p.rotated + i; };
     auto value = [&](u32 i) {
-        auto difference = Xyzz<Fp>::from_affine(p.points[p.butterflies.place(i, 2)]);
+        auto difference = Jacobian<Fp>::from_affine(p.points[p.butterflies.place(i, 2)]);
         difference.add(-p.points[p.butterflies.place(i, 3)]);
-        Xyzz<Fp> rotated = times_parameter(times_parameter_squared(difference));
+        Jacobian<Fp> rotated = times_parameter(times_parameter_squared(difference));
         if (p.negative != 0) rotated.y = -rotated.y;
-        return rotated;
+        return rotated.to_xyzz();
     };
     normalise<Fp>(rows, p.kept, value, place);
 }
@@ -243,7 +242,7 @@ __device__ __forceinline__ void combine_points(const CombineParams &p) {
     };
     auto value = [&](u32 i) {
         const u32 butterfly = i % p.butterflies.count, output = i / p.butterflies.count;
-        auto sum = Xyzz<Fp>::from_affine(p.points[p.butterflies.place(butterfly, 0)]);
+        auto sum = Jacobian<Fp>::from_affine(p.points[p.butterflies.place(butterfly, 0)]);
         const bool two = p.butterflies.log_radix == 1, odd = (output & 1) != 0, upper = output >= 2;
         const u32 terms = two ? 1 : odd ? 2 : 3;
 #pragma unroll 1
@@ -257,7 +256,7 @@ __device__ __forceinline__ void combine_points(const CombineParams &p) {
             if (t == 0 ? odd : upper) term = -term;
             sum.add(term);
         }
-        return sum;
+        return sum.to_xyzz();
     };
     normalise<Fp>(rows, p.kept, value, place);
 }

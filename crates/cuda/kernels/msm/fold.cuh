@@ -19,6 +19,7 @@
 #pragma once
 
 #include "curve/affine.cuh"
+#include "field/calls.cuh"
 #include "msm/schedule.cuh"
 
 namespace cuzk {
@@ -193,19 +194,7 @@ __device__ __forceinline__ F complete_denominator(const Affine<F> &p, const Affi
     return p.y == q.y && !p.y.is_zero() ? p.y.doubled() : F::one();
 }
 
-// 1/x as a call: it runs once a chunk, when hardly anything else is in registers.
-template <class F>
-CUZK_NOINLINE __device__ F inverse_call(F x) {
-    return inverse(x);
-}
-
-// Products as calls, for what is rare: inlined, they would make half of the kernel's code.
-template <class F>
-CUZK_NOINLINE __device__ F product_call(F x, F y) {
-    return x * y;
-}
-
-// p + q for any p and q, given the denominator's inverse.
+// p + q for any p and q, given the denominator's inverse: rare, so with calls.
 template <class F>
 __device__ __forceinline__ Affine<F> complete_sum(const Affine<F> &p, const Affine<F> &q, const F &over) {
     if (p.is_infinity()) return q;

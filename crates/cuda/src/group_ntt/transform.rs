@@ -26,10 +26,10 @@ use crate::topic::Topic;
 const THREADS: u32 = 128;
 
 /// Blocks on a multiprocessor, as in the kernels' launch bounds.
-const BLOCKS: u32 = 3;
+const BLOCKS: u32 = 4;
 
 /// Points that a thread multiplies in a launch.
-const ROWS: usize = 21;
+const ROWS: usize = 16;
 
 /// Multiples of a point in the table.
 const TABLE_POINTS: usize = 8;

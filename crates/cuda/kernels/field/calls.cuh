@@ -1,0 +1,27 @@
+// Field operations as calls. Where a loop has many products, inlining them all makes it so long that
+// the multiprocessor waits for instructions; where they are rare, they would be most of the code.
+// Operands and results stay in registers.
+
+#pragma once
+
+#include "common/kernel.cuh"
+
+namespace cuzk {
+
+template <class F>
+CUZK_NOINLINE __device__ F product_call(F x, F y) {
+    return x * y;
+}
+
+template <class F>
+CUZK_NOINLINE __device__ F square_call(F x) {
+    return x.squared();
+}
+
+// 1/x; 0 for 0.
+template <class F>
+CUZK_NOINLINE __device__ F inverse_call(F x) {
+    return inverse(x);
+}
+
+}  // namespace cuzk
