@@ -181,9 +181,11 @@ fn next(ends: &Receiver<End>) -> (u32, Result<String, String>) {
 #[test]
 fn all_stages_are_occupied_at_once() {
     with(limits(2), |pipeline, ends| {
-        // One is finished, two are on the device, three are ahead of it: each stands at a door.
+        // One is finished, two are on the device, three are ahead of it: each stands at a door. The first
+        // has to be past the device before others stand there, which may be ready sooner.
+        pipeline.prove(1, "finish:f");
+        pipeline.work().waits_for(1);
         for (id, unit) in [
-            (1, "finish:f"),
             (2, "sums:s"),
             (3, "sums:s"),
             (4, "prepare:p"),
