@@ -56,6 +56,10 @@ pub trait Work: Send + Sync {
         spans: &mut Spans,
     ) -> Result<Self::Proof, Self::Error>;
 
+    /// The device has done its part of a unit. Called before the unit is finished, and before the device
+    /// takes another.
+    fn left_device(&self, _id: Self::Id) {}
+
     /// A stage has panicked with this text.
     fn panicked(&self, text: &str) -> Self::Error;
 
@@ -301,6 +305,7 @@ impl<W: Work> Pipeline<W> {
             let (unit, spans) = (&*held.unit, &mut held.spans);
             match self.caught(|| self.work.sums(unit, &ready, spans)) {
                 Ok(sums) => {
+                    self.work.left_device(held.id);
                     let summed = Summed { held, ready, sums };
                     self.change(|line| line.left_device(Some(summed)));
                 }

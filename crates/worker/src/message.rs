@@ -185,6 +185,12 @@ pub enum Report {
         #[serde(with = "digest")]
         digest: Digest,
     },
+    /// The device has done its part of a unit and is free for the next.
+    LeftDevice {
+        /// Which.
+        #[serde(with = "lease")]
+        lease: LeaseId,
+    },
     /// A unit is proven.
     Returned {
         /// Which.

@@ -469,6 +469,7 @@ impl Process {
             Report::Takes { at_a_time } => port.takes(at_a_time),
             // Its writer may be gone with the process.
             Report::Want { digest } => drop(self.orders.send(Job::Feed(digest))),
+            Report::LeftDevice { lease } => port.left_device(lease),
             Report::Returned {
                 lease,
                 proof,

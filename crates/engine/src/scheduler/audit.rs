@@ -130,10 +130,12 @@ impl Scheduler {
                     .collect()
             };
             let running = of(|phase| matches!(phase, LeasePhase::Running { .. }));
+            let on_device = device.running.iter().chain(&device.finishing);
+            assert_eq!(running, on_device.copied().collect(), "what runs is leased");
             assert_eq!(
-                running,
-                device.running.iter().copied().collect(),
-                "what runs is leased"
+                running.len(),
+                device.running.len() + device.finishing.len(),
+                "a unit runs once"
             );
             assert!(
                 device.running.len() <= device.at_a_time_most,

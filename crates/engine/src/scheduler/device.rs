@@ -43,6 +43,8 @@ pub(super) struct Device {
     pub(super) quarantine: Option<String>,
     /// The units on the device, first come first.
     pub(super) running: Vec<LeaseId>,
+    /// Running units that need only the process any more, not the device.
+    pub(super) finishing: Vec<LeaseId>,
     /// Units being prepared, next first. Those told to be discarded are not in here.
     pub(super) prepared: Vec<LeaseId>,
     /// Prepared units that were told to be dropped and are not yet.
@@ -76,6 +78,7 @@ impl Device {
             incarnation: 0,
             quarantine: None,
             running: Vec::new(),
+            finishing: Vec::new(),
             prepared: Vec::new(),
             discarding: 0,
             loaded: BTreeSet::new(),
@@ -122,7 +125,7 @@ impl Device {
 pub(super) enum LeasePhase {
     /// Decoding and witness, while the device is busy with another unit.
     Prepared,
-    /// The device proves it; until then at the latest.
+    /// It is proven, on the device or, at the end, beside it; until then at the latest.
     Running { limit: Millis },
     /// The device was told to drop it; until then at the latest.
     Discarding { limit: Millis },

@@ -148,7 +148,8 @@ impl Scheduler {
     /// tried: the prepared ones had no part in the device's end.
     fn lose_units(&mut self, id: DeviceId, cause: &str, out: &mut Vec<Action>) {
         let device = &self.devices[&id];
-        let (running, prepared) = (device.running.clone(), device.prepared.clone());
+        let prepared = device.prepared.clone();
+        let running = [&device.running[..], &device.finishing].concat();
         for lease in prepared {
             self.discard(lease, true, out);
         }
@@ -165,6 +166,7 @@ impl Scheduler {
                 (id, before, was_orphan)
             })
             .collect();
+        let first = running.first().map(|(_, lease, _)| lease.unit);
         // One of them may end a job of which another one is: all are orphans before.
         for (id, lease, was_orphan) in running {
             self.uncharge(&lease, self.time_used(&lease));
@@ -172,7 +174,10 @@ impl Scheduler {
                 let cause = format!("{}: {cause}", lease.device);
                 self.retry(id, &lease, &cause, out);
             }
-            self.blame(lease.device, lease.unit, cause, out);
+        }
+        // It ended once, however many units it had.
+        if let Some(unit) = first {
+            self.blame(id, unit, cause, out);
         }
     }
 
@@ -196,6 +201,7 @@ impl Scheduler {
             .get_mut(&id)
             .expect("invariant: callers name a known device");
         device.running.clear();
+        device.finishing.clear();
         device.prepared.clear();
         device.discarding = 0;
     }

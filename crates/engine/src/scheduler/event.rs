@@ -195,7 +195,12 @@ pub enum Event {
         /// At least one.
         at_a_time: usize,
     },
-    /// A device has handed over a proof, not yet checked; it is free for the next unit.
+    /// A device is done with a unit, whose proof is made without it: it is free for the next.
+    UnitLeftDevice {
+        /// The lease.
+        lease: LeaseId,
+    },
+    /// A process has handed over a proof, not yet checked.
     UnitReturned {
         /// The lease.
         lease: LeaseId,

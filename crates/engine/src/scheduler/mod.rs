@@ -186,6 +186,7 @@ impl Scheduler {
                 incarnation,
                 at_a_time,
             } => self.device_takes(device, incarnation, at_a_time),
+            Event::UnitLeftDevice { lease } => self.unit_left_device(lease),
             Event::UnitReturned { lease } => self.unit_returned(lease),
             Event::UnitJudged { lease, verdict } => self.unit_judged(lease, verdict, out),
             Event::UnitFailed {

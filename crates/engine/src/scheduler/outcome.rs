@@ -10,7 +10,19 @@ use super::job::{Phase, UnitState};
 use super::refusal::code;
 
 impl Scheduler {
-    /// A device has handed over a proof and is free.
+    /// A device has done its part of a unit and is free.
+    pub(super) fn unit_left_device(&mut self, id: LeaseId) {
+        let lease = self.leases.get(&id);
+        let Some(device) = lease.and_then(|lease| self.devices.get_mut(&lease.device)) else {
+            return;
+        };
+        if let Some(at) = device.running.iter().position(|&other| other == id) {
+            device.running.remove(at);
+            device.finishing.push(id);
+        }
+    }
+
+    /// A process has handed over a proof.
     pub(super) fn unit_returned(&mut self, id: LeaseId) {
         let limit = self.now + self.config.judge_limit_ms;
         let Some(lease) = self.leases.get_mut(&id) else {
@@ -181,6 +193,7 @@ impl Scheduler {
             LeasePhase::Discarding { .. } => device.discarding -= 1,
             _ => {
                 device.running.retain(|&other| other != id);
+                device.finishing.retain(|&other| other != id);
                 device.prepared.retain(|&other| other != id);
             }
         }

@@ -159,10 +159,15 @@ impl Scheduler {
                 (None, DeviceState::Stopping { .. } | DeviceState::Stuck) => DeviceStatus::Stopping,
                 (None, _) => DeviceStatus::Starting,
             },
-            running: device.running.first().map(|id| {
-                let lease = &self.leases[id];
-                (lease.unit.job, lease.unit.index, lease.started)
-            }),
+            running: device
+                .running
+                .iter()
+                .chain(&device.finishing)
+                .next()
+                .map(|id| {
+                    let lease = &self.leases[id];
+                    (lease.unit.job, lease.unit.index, lease.started)
+                }),
             prepared: device.prepared.len(),
             loaded: device.loaded.iter().copied().collect(),
         })

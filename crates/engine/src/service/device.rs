@@ -170,7 +170,12 @@ impl Port {
         });
     }
 
-    /// The unit is proven; the device is free for the next.
+    /// The device has done its part of the unit and is free for the next.
+    pub fn left_device(&self, lease: LeaseId) {
+        self.tell(Event::UnitLeftDevice { lease });
+    }
+
+    /// The unit is proven.
     pub fn returned(&self, lease: LeaseId, proof: UnitProof) {
         self.inbox.send(Message::Returned { lease, proof });
     }

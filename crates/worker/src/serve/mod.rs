@@ -397,6 +397,10 @@ impl<P: Prover> Work for Stages<P> {
         self.broken(internal_error(text))
     }
 
+    fn left_device(&self, lease: LeaseId) {
+        self.send(&Report::LeftDevice { lease });
+    }
+
     fn ended(&self, id: LeaseId, unit: &Unit, result: Result<Vec<u8>, UnitError>, spans: Spans) {
         self.tell_keys();
         match result {

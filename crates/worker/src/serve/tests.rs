@@ -242,8 +242,18 @@ impl Daemon {
     }
 
     /// The next report.
-    fn hears(&self) -> Report {
+    fn hears_all(&self) -> Report {
         self.reports.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    /// The next report but those of units that have left the device.
+    fn hears(&self) -> Report {
+        loop {
+            match self.hears_all() {
+                Report::LeftDevice { .. } => {}
+                report => return report,
+            }
+        }
     }
 
     /// The next report that is not about keys.
@@ -337,6 +347,24 @@ fn the_next_unit_is_prepared_while_one_is_proven() {
     daemon.doors.open("a");
     proof(daemon.hears_of_units(), 1);
     proof(daemon.hears_of_units(), 2);
+}
+
+#[test]
+fn the_device_is_free_before_the_proof_is_there() {
+    let daemon = Daemon::new();
+    let left = |lease| Report::LeftDevice {
+        lease: LeaseId(lease),
+    };
+    daemon.says(&Order::Prove(unit(1, 1, "finish:a")));
+    assert_eq!(daemon.hears_all(), left(1));
+    daemon.says(&Order::Prove(unit(2, 2, "")));
+    assert_eq!(daemon.hears_all(), left(2));
+    daemon.doors.open("a");
+    proof(daemon.hears_of_units(), 1);
+    proof(daemon.hears_of_units(), 2);
+    // One that fails on the device has not left it with anything.
+    daemon.says(&Order::Prove(unit(3, 3, "prove:wrong")));
+    failure(daemon.hears_all(), 3);
 }
 
 #[test]

@@ -110,7 +110,14 @@ impl Simulation {
                     cause,
                 },
             ),
-            _ => self.later(time, Event::UnitReturned { lease }),
+            _ => {
+                // Some processes say that the device is free before they hand over the proof.
+                if self.one_in(2) {
+                    let before = self.below(time);
+                    self.later(before, Event::UnitLeftDevice { lease });
+                }
+                self.later(time, Event::UnitReturned { lease });
+            }
         }
     }
 
@@ -189,6 +196,11 @@ impl Simulation {
                     self.later(delay, Event::UnitJudged { lease, verdict });
                     true
                 }
+            }
+            Event::UnitLeftDevice { lease } => {
+                let held = |process: &&mut Process| process.held.contains(&lease) && !process.hung;
+                let process = self.processes.values_mut().find(held);
+                process.is_some_and(|process| process.running.remove(&lease))
             }
             Event::UnitFailed { lease, .. } | Event::UnitDiscarded { lease } => {
                 self.leaves_device(lease)

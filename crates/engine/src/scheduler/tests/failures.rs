@@ -88,6 +88,28 @@ fn a_process_that_dies_with_two_units_of_a_job_costs_each_a_try() {
 }
 
 #[test]
+fn a_process_that_dies_with_many_units_has_failed_once() {
+    let mut world = World::new(config());
+    world.event(Event::DeviceAdded(DeviceSpec {
+        id: DeviceId(0),
+        circuits: CircuitId::all().collect(),
+        at_a_time: 3,
+        look_ahead: 0,
+    }));
+    world.ready(0, 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 5));
+    let first = begun(&out);
+    world.event(Event::UnitLeftDevice {
+        lease: first[0].lease,
+    });
+    let gone = stopped(&mut world, 0, 1);
+    // Also of the unit of which only the proof was missing.
+    let tried = |action: &&Action| matches!(action, Action::Persist(Write::Release { .. }));
+    assert_eq!(gone.iter().filter(tried).count(), 4);
+    assert!(quarantined(&world).is_empty());
+}
+
+#[test]
 fn a_request_at_fault_is_not_tried_again() {
     let mut world = World::with_devices(config(), 2);
     let (_, out) = world.submit_ok(submission(1, POREP, 4));

@@ -264,6 +264,29 @@ fn units_are_prepared_ahead_as_far_as_the_device_allows() {
     assert_eq!(prepared(&out).len(), 1);
 }
 
+#[test]
+fn a_device_that_is_done_with_a_unit_gets_the_next_before_its_proof_is_there() {
+    let mut world = World::new(config());
+    world.add_device(0, CircuitId::all().collect(), 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 4));
+    let (first, second) = (one(&out), prepared(&out)[0]);
+    let left = |lease| Event::UnitLeftDevice { lease };
+    let out = world.event(left(first.lease));
+    assert_eq!(one(&out), second);
+    assert_eq!(prepared(&out).len(), 1);
+    // Once: it has one place on the device, and one that is prepared has none.
+    assert!(begun(&world.event(left(first.lease))).is_empty());
+    let third = prepared(&out)[0];
+    assert!(begun(&world.event(left(third.lease))).is_empty());
+    // It is free already.
+    assert!(begun(&world.prove(first)).is_empty());
+    // Without that event, the proof says so.
+    assert_eq!(one(&world.prove(second)), third);
+    world.event(left(second.lease));
+    let view = world.scheduler.devices().next().unwrap();
+    assert_eq!(view.running.unwrap().1, third.unit.index);
+}
+
 /// A device that takes two units at a time, and looks one ahead.
 fn two_at_a_time(world: &mut World, id: u32) {
     world.event(Event::DeviceAdded(DeviceSpec {
