@@ -242,7 +242,7 @@ pub enum Event {
 }
 
 /// Something to do. Actions are carried out in order; none before the writes in front of it
-/// are durable.
+/// are durable, but for the start of a unit whose claim is: nothing else depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {

@@ -13,6 +13,7 @@
 //! what has been decided waits, and is tried again every second.
 
 mod clock;
+mod commit;
 mod device;
 mod gate;
 mod judge;

@@ -25,8 +25,6 @@ use crate::scheduler::{
 
 /// So many messages are taken together, so that their writes share a commit.
 const BATCH: usize = 256;
-/// Pause after the store has failed.
-const RETRY_MS: Millis = 1_000;
 /// The longest sleep; a guard against the clock of a machine that was suspended.
 const SLEEP_MS_MAX: Millis = 1_000;
 
@@ -57,18 +55,18 @@ pub(super) struct Loop {
     next_ticket: u64,
     watchers: HashMap<JobId, Vec<Callback<Option<JobId>>>>,
     drained: Vec<Callback<()>>,
-    bytes: Bytes,
+    pub(super) bytes: Bytes,
     /// What the scheduler wants and has not been done, in order.
-    backlog: Vec<Action>,
+    pub(super) backlog: Vec<Action>,
     /// Set while the store fails: when to try again.
-    retry_at: Option<Millis>,
+    pub(super) retry_at: Option<Millis>,
     lease_ms: Millis,
     next_renewal: Millis,
     retention: Retention,
     sweep_every_ms: Millis,
     next_sweep: Millis,
     status: Arc<RwLock<Status>>,
-    next_status: Status,
+    pub(super) next_status: Status,
     stopping: bool,
 }
 
@@ -331,154 +329,7 @@ impl Loop {
         }
     }
 
-    /// Commits and carries out until nothing is left to do, or the store fails.
-    pub(super) fn settle(&mut self) {
-        if self.retry_at.is_some_and(|time| self.clock.now() < time) {
-            self.refuse_new();
-            return self.publish();
-        }
-        self.retry_at = None;
-        self.next_status.store_error = None;
-        while !self.backlog.is_empty() {
-            match self.commit() {
-                Ok(events) => {
-                    let actions = std::mem::take(&mut self.backlog);
-                    self.count(&actions);
-                    for event in events {
-                        self.step(event);
-                    }
-                    self.publish();
-                    for action in actions {
-                        self.carry_out(action);
-                    }
-                }
-                Err(error) => {
-                    self.retry_at = Some(self.clock.now() + RETRY_MS);
-                    self.next_status.store_error = Some(error.to_string());
-                    self.refuse_new();
-                    break;
-                }
-            }
-        }
-        self.publish();
-    }
-
-    /// While the store fails, submissions that are not stored yet are refused rather than kept
-    /// waiting.
-    fn refuse_new(&mut self) {
-        let Some(cause) = self.next_status.store_error.clone() else {
-            return;
-        };
-        let mut waiting = Vec::new();
-        self.backlog.retain(|action| {
-            waiting.push(match action {
-                Action::Persist(Write::Insert(record)) => record.id,
-                Action::Persist(Write::Restart { job, .. }) => *job,
-                _ => return true,
-            });
-            false
-        });
-        for job in waiting {
-            self.step(Event::NotStored {
-                job,
-                cause: cause.clone(),
-            });
-        }
-        // A refusal depends on no write: it goes out now.
-        let refuses = |action: &mut Action| {
-            matches!(
-                action,
-                Action::Reply {
-                    reply: Reply::Refused(_),
-                    ..
-                }
-            )
-        };
-        let refusals: Vec<_> = self.backlog.extract_if(.., refuses).collect();
-        for refusal in refusals {
-            self.carry_out(refusal);
-        }
-    }
-
-    /// Makes the backlog's writes durable, all together. A write that the store refuses as
-    /// overtaken is dropped, and its consequences with it. Returns what is to be told to the
-    /// scheduler.
-    fn commit(&mut self) -> store::Result<Vec<Event>> {
-        let mut events = Vec::new();
-        loop {
-            let writes: Vec<(usize, store::Change)> = (0..)
-                .zip(&self.backlog)
-                .filter_map(|(at, action)| match action {
-                    Action::Persist(write) => Some((at, self.bytes.change(&self.holder, write)?)),
-                    _ => None,
-                })
-                .collect();
-            let changes: Vec<_> = writes.iter().map(|(_, change)| change.clone()).collect();
-            if changes.is_empty() {
-                break;
-            }
-            match self.store.apply(&changes) {
-                Ok(()) => break,
-                Err(store::Error::Conflict { index, cause }) => {
-                    events.extend(self.drop_write(writes[index].0, &cause.to_string()));
-                }
-                Err(error) => {
-                    // What was dropped is gone from the backlog: it must be told in any case.
-                    for event in events {
-                        self.step(event);
-                    }
-                    return Err(error);
-                }
-            }
-        }
-        for action in &self.backlog {
-            let Action::Persist(write) = action else {
-                continue;
-            };
-            self.bytes.done(write);
-            match write {
-                Write::Insert(record) => events.push(Event::Stored { job: record.id }),
-                Write::Restart { job, .. } => events.push(Event::Stored { job: *job }),
-                _ => {}
-            }
-        }
-        Ok(events)
-    }
-
-    /// Takes a refused write out of the backlog, with what would have followed from it.
-    fn drop_write(&mut self, at: usize, cause: &str) -> Option<Event> {
-        let Action::Persist(write) = self.backlog.remove(at) else {
-            return None;
-        };
-        match write {
-            Write::Insert(record) => Some(Event::NotStored {
-                job: record.id,
-                cause: cause.to_owned(),
-            }),
-            Write::Restart { job, .. } => Some(Event::NotStored {
-                job,
-                cause: cause.to_owned(),
-            }),
-            Write::Claim { lease: claimed, .. } => {
-                let starts = |action: &Action| match action {
-                    Action::Start { lease, .. } | Action::Prepare { lease, .. } => {
-                        *lease == claimed
-                    }
-                    _ => false,
-                };
-                self.backlog.retain(|action| !starts(action));
-                let cause = format!("another engine has the unit: {cause}");
-                Some(Event::UnitFailed {
-                    lease: claimed,
-                    fault: Fault::Try,
-                    cause,
-                })
-            }
-            _ => None,
-        }
-    }
-
-    fn carry_out(&mut self, action: Action) {
+    pub(super) fn carry_out(&mut self, action: Action) {
         self.observer.action(self.clock.now(), &action);
         match action {
             Action::Persist(_) => {}
@@ -555,7 +406,7 @@ impl Loop {
     }
 
     /// Notes what the actions, now durable, mean for the job table and the totals.
-    fn count(&mut self, actions: &[Action]) {
+    pub(super) fn count(&mut self, actions: &[Action]) {
         for action in actions {
             match action {
                 Action::Persist(Write::Insert(record)) => {
@@ -575,7 +426,7 @@ impl Loop {
     }
 
     /// Shows the present state.
-    fn publish(&mut self) {
+    pub(super) fn publish(&mut self) {
         let scheduler = &self.scheduler;
         let (memory_used, memory_budget) = scheduler.memory();
         let names = self.devices.iter().map(|device| device.name());

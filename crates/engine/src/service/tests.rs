@@ -313,6 +313,30 @@ fn a_request_at_fault_and_a_panic_in_the_judge_fail_their_job_alone() {
     assert_eq!(finished(&service, again.job).record.attempt, 2);
 }
 
+/// What is written when a unit ends is nothing that the next one has to wait for.
+#[test]
+fn a_device_goes_on_to_a_prepared_unit_before_the_store_has_taken_the_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(MoodyStore {
+        inner: SqliteStore::open(folder.path()).unwrap(),
+        full: AtomicBool::new(false),
+    });
+    let filling = Arc::clone(&store);
+    let device = FakeDevice::new("device", MOMENT, move |task| {
+        if task.unit.index == 0 {
+            filling.full.store(true, Ordering::SeqCst);
+        }
+        Doing::Prove
+    });
+    let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[Arc::clone(&device)]);
+    let admission = submit(&service, "two units", 2);
+    eventually("the second unit begins", || {
+        device.begun.load(Ordering::Relaxed) == 2
+    });
+    assert!(store.full.swap(false, Ordering::SeqCst));
+    completes(&service, &admission);
+}
+
 #[test]
 fn while_the_store_fails_nothing_is_acknowledged_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();

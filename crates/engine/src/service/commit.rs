@@ -1,0 +1,180 @@
+//! What the scheduler wants done: first made durable, then carried out.
+
+use std::collections::HashSet;
+
+use super::run::Loop;
+use crate::scheduler::{Action, Event, Fault, LeaseId, Millis, Reply, Write};
+
+/// Pause after the store has failed.
+const RETRY_MS: Millis = 1_000;
+
+impl Loop {
+    /// Commits and carries out until nothing is left to do, or the store fails.
+    pub(super) fn settle(&mut self) {
+        self.start_claimed();
+        if self.retry_at.is_some_and(|time| self.clock.now() < time) {
+            self.refuse_new();
+            return self.publish();
+        }
+        self.retry_at = None;
+        self.next_status.store_error = None;
+        while !self.backlog.is_empty() {
+            match self.commit() {
+                Ok(events) => {
+                    let actions = std::mem::take(&mut self.backlog);
+                    self.count(&actions);
+                    for event in events {
+                        self.step(event);
+                    }
+                    self.publish();
+                    for action in actions {
+                        self.carry_out(action);
+                    }
+                }
+                Err(error) => {
+                    self.retry_at = Some(self.clock.now() + RETRY_MS);
+                    self.next_status.store_error = Some(error.to_string());
+                    self.refuse_new();
+                    break;
+                }
+            }
+        }
+        self.publish();
+    }
+
+    /// Starts units whose claims are durable already, as those of prepared units are: their devices wait for
+    /// them, and need not wait for what else is to be written.
+    fn start_claimed(&mut self) {
+        let claimed: HashSet<LeaseId> = self
+            .backlog
+            .iter()
+            .filter_map(|action| match action {
+                Action::Persist(Write::Claim { lease, .. }) => Some(*lease),
+                _ => None,
+            })
+            .collect();
+        let may_start = |action: &mut Action| match action {
+            Action::Start { lease, .. } => !claimed.contains(lease),
+            _ => false,
+        };
+        let starts: Vec<_> = self.backlog.extract_if(.., may_start).collect();
+        for start in starts {
+            self.carry_out(start);
+        }
+    }
+
+    /// While the store fails, submissions that are not stored yet are refused rather than kept
+    /// waiting.
+    fn refuse_new(&mut self) {
+        let Some(cause) = self.next_status.store_error.clone() else {
+            return;
+        };
+        let mut waiting = Vec::new();
+        self.backlog.retain(|action| {
+            waiting.push(match action {
+                Action::Persist(Write::Insert(record)) => record.id,
+                Action::Persist(Write::Restart { job, .. }) => *job,
+                _ => return true,
+            });
+            false
+        });
+        for job in waiting {
+            self.step(Event::NotStored {
+                job,
+                cause: cause.clone(),
+            });
+        }
+        // A refusal depends on no write: it goes out now.
+        let refuses = |action: &mut Action| {
+            matches!(
+                action,
+                Action::Reply {
+                    reply: Reply::Refused(_),
+                    ..
+                }
+            )
+        };
+        let refusals: Vec<_> = self.backlog.extract_if(.., refuses).collect();
+        for refusal in refusals {
+            self.carry_out(refusal);
+        }
+    }
+
+    /// Makes the backlog's writes durable, all together. A write that the store refuses as
+    /// overtaken is dropped, and its consequences with it. Returns what is to be told to the
+    /// scheduler.
+    fn commit(&mut self) -> store::Result<Vec<Event>> {
+        let mut events = Vec::new();
+        loop {
+            let writes: Vec<(usize, store::Change)> = (0..)
+                .zip(&self.backlog)
+                .filter_map(|(at, action)| match action {
+                    Action::Persist(write) => Some((at, self.bytes.change(&self.holder, write)?)),
+                    _ => None,
+                })
+                .collect();
+            let changes: Vec<_> = writes.iter().map(|(_, change)| change.clone()).collect();
+            if changes.is_empty() {
+                break;
+            }
+            match self.store.apply(&changes) {
+                Ok(()) => break,
+                Err(store::Error::Conflict { index, cause }) => {
+                    events.extend(self.drop_write(writes[index].0, &cause.to_string()));
+                }
+                Err(error) => {
+                    // What was dropped is gone from the backlog: it must be told in any case.
+                    for event in events {
+                        self.step(event);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        for action in &self.backlog {
+            let Action::Persist(write) = action else {
+                continue;
+            };
+            self.bytes.done(write);
+            match write {
+                Write::Insert(record) => events.push(Event::Stored { job: record.id }),
+                Write::Restart { job, .. } => events.push(Event::Stored { job: *job }),
+                _ => {}
+            }
+        }
+        Ok(events)
+    }
+
+    /// Takes a refused write out of the backlog, with what would have followed from it.
+    fn drop_write(&mut self, at: usize, cause: &str) -> Option<Event> {
+        let Action::Persist(write) = self.backlog.remove(at) else {
+            return None;
+        };
+        match write {
+            Write::Insert(record) => Some(Event::NotStored {
+                job: record.id,
+                cause: cause.to_owned(),
+            }),
+            Write::Restart { job, .. } => Some(Event::NotStored {
+                job,
+                cause: cause.to_owned(),
+            }),
+            Write::Claim { lease: claimed, .. } => {
+                let starts = |action: &Action| match action {
+                    Action::Start { lease, .. } | Action::Prepare { lease, .. } => {
+                        *lease == claimed
+                    }
+                    _ => false,
+                };
+                self.backlog.retain(|action| !starts(action));
+                let cause = format!("another engine has the unit: {cause}");
+                Some(Event::UnitFailed {
+                    lease: claimed,
+                    fault: Fault::Try,
+                    cause,
+                })
+            }
+            _ => None,
+        }
+    }
+}
