@@ -29,7 +29,8 @@
 //! [`Config::unit_tries`] tries. A device that made a wrong proof is quarantined at once; if a
 //! second device makes a wrong proof of the same unit, the unit is at fault and the first device
 //! is restored. A device that failed [`Config::quarantine_after`] different units in a row, or
-//! whose process was [`Config::start_tries`] times in a row never ready, is quarantined.
+//! whose process was [`Config::start_tries`] times in a row never ready, is quarantined. The end of
+//! a process is one failure, however many units it had.
 //!
 //! *Ends.* An accepted attempt ends exactly once: completed, failed or cancelled. What still runs
 //! for an ended job runs to the end of its unit, and its result is dropped.
