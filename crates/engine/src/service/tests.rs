@@ -152,9 +152,8 @@ fn waiting_has_a_limit_and_cancelling_ends_it() {
     assert!(!service.cancel("slow").unwrap() && !service.cancel("unknown").unwrap());
 }
 
-/// Units that are proven in the store of a service that has ended.
-fn proven(folder: &Path) -> BTreeSet<(JobId, u32)> {
-    let store = SqliteStore::open(folder).unwrap();
+/// Units of open jobs that are proven.
+fn proven(store: &SqliteStore) -> BTreeSet<(JobId, u32)> {
     let open = store.open_jobs().unwrap();
     let units = |open: &OpenJob| {
         let job = open.job.id;
@@ -166,46 +165,55 @@ fn proven(folder: &Path) -> BTreeSet<(JobId, u32)> {
     open.iter().flat_map(units).collect()
 }
 
+/// Each service ends in the middle of a job: its devices prove one unit of the job at its head and
+/// hold on to whatever they begin then.
 #[test]
 fn a_restart_resumes_every_job_and_repeats_no_proven_unit() {
+    const UNITS: u32 = 4;
     let folder = tempfile::tempdir().unwrap();
     let begun = Arc::new(Mutex::new(BTreeSet::new()));
-    let device = || {
-        let begun = Arc::clone(&begun);
-        FakeDevice::new("a", Duration::from_millis(10), move |task| {
-            begun
-                .lock()
-                .unwrap()
-                .insert((task.unit.job, task.unit.index));
-            Doing::Prove
-        })
-    };
-    let (mut jobs, mut repeated) = (Vec::new(), 0);
-    for round in 0..5 {
-        let done = if round == 0 {
-            BTreeSet::new()
-        } else {
-            proven(folder.path())
-        };
+    let mut jobs = Vec::new();
+    for round in 0..UNITS {
+        let last = round + 1 == UNITS;
+        let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+        let done = proven(&store);
+        assert_eq!(done.len(), round as usize);
         begun.lock().unwrap().clear();
-        let service = start(folder.path(), &[device(), device()]);
+        let over = Arc::new(AtomicBool::new(false));
+        let device = || {
+            let (begun, over) = (Arc::clone(&begun), Arc::clone(&over));
+            FakeDevice::new("a", MOMENT, move |task| {
+                let unit = (task.unit.job, task.unit.index);
+                let number = {
+                    let mut begun = begun.lock().unwrap();
+                    begun.insert(unit);
+                    begun.len()
+                };
+                while !last && number > 1 && !over.load(Ordering::Relaxed) {
+                    std::thread::sleep(MOMENT);
+                }
+                Doing::Prove
+            })
+        };
+        let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[device(), device()]);
         for i in 0..5 {
-            jobs.push(submit(&service, &format!("job {round} {i}"), 4));
+            jobs.push(submit(&service, &format!("job {round} {i}"), UNITS));
         }
-        if round < 4 {
-            std::thread::sleep(Duration::from_millis(60));
-        } else {
+        if last {
             jobs.iter().for_each(|job| completes(&service, job));
+        } else {
+            eventually("one more unit is proven", || {
+                proven(&store).len() > done.len()
+            });
         }
         // Not drained: units are cut off in the middle.
         drop(service);
+        over.store(true, Ordering::Relaxed);
         assert!(
             begun.lock().unwrap().is_disjoint(&done),
             "a proven unit was proven again"
         );
-        repeated += done.len();
     }
-    assert!(repeated > 0, "the restarts came in the middle of jobs");
 }
 
 #[test]
@@ -213,17 +221,17 @@ fn draining_ends_in_order_and_the_rest_is_open_for_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let slow = FakeDevice::new("slow", Duration::from_millis(50), |_| Doing::Prove);
     let service = start(folder.path(), &[Arc::clone(&slow)]);
-    let job = submit(&service, "long", 10);
+    let job = submit(&service, "long", 100);
     eventually("it runs", || slow.begun.load(Ordering::Relaxed) > 0);
     assert!(service.shut_down(Duration::from_secs(20)));
     let before = slow.begun.load(Ordering::Relaxed);
-    assert!(before < 10);
+    assert!(before < 100);
     let next = right("next");
     let service = start(folder.path(), &[Arc::clone(&next)]);
     completes(&service, &job);
     assert_eq!(
         before + next.begun.load(Ordering::Relaxed),
-        10,
+        100,
         "no unit was cut off"
     );
 }
@@ -345,13 +353,16 @@ fn while_the_store_fails_nothing_is_acknowledged_and_nothing_is_lost() {
         inner,
         full: AtomicBool::new(false),
     });
-    let device = FakeDevice::new("a", Duration::from_millis(20), |_| Doing::Prove);
+    let filling = Arc::clone(&store);
+    let device = FakeDevice::new("a", MOMENT, move |task| {
+        if task.unit.index == 3 {
+            filling.full.store(true, Ordering::SeqCst);
+        }
+        Doing::Prove
+    });
     let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[device]);
     let running = submit(&service, "running", 20);
-    eventually("it runs", || {
-        service.status().devices[0].1.running.is_some()
-    });
-    store.full.store(true, Ordering::SeqCst);
+    eventually("the disk is full", || store.full.load(Ordering::SeqCst));
     for i in 0..3 {
         let submission = submission(&service, &format!("refused {i}"), 1);
         let error = service.submit(submission).unwrap_err();
