@@ -46,7 +46,7 @@ pub struct WorkerSpec {
     pub circuits: Vec<CircuitId>,
     /// How many units run on it at a time, until it says otherwise.
     pub at_a_time: usize,
-    /// How many units beside the running ones it prepares.
+    /// How many units beside the running ones it prepares, and as many of WinningPoSt.
     pub look_ahead: usize,
     /// How long a process that was told to stop may go on with its unit before it is killed. Must
     /// be shorter than the scheduler's `stop_limit_ms`.

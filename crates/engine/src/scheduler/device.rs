@@ -139,6 +139,7 @@ pub(super) struct Lease {
     pub(super) device: DeviceId,
     pub(super) unit: UnitKey,
     pub(super) circuit: CircuitId,
+    /// Its memory is the lane's.
     pub(super) lane: bool,
     /// Host memory held, bytes.
     pub(super) bytes: u64,

@@ -26,6 +26,15 @@ pub(super) struct Pick {
     passed_over: Option<JobId>,
 }
 
+/// Whose memory a unit of a class takes. What is prepared ahead of the lane takes that of the others, so
+/// that the lane's own is there for units that start.
+fn memory_of(class: Class, start: bool) -> Class {
+    match class {
+        Class::Lane if !start => Class::BELOW_LANE[0],
+        class => class,
+    }
+}
+
 /// What became of the attempt to give a device work.
 enum Given {
     Unit,
@@ -61,7 +70,10 @@ impl Scheduler {
             return;
         }
         for &device in &ready {
-            while self.wants_look_ahead(device) {
+            self.look_ahead_in_lane(device, out);
+        }
+        for &device in &ready {
+            while self.wants_look_ahead_below_lane(device) {
                 match self.take(device, false, out) {
                     Given::Unit => {}
                     Given::Nothing => break,
@@ -80,11 +92,19 @@ impl Scheduler {
         mut blocked: bool,
         out: &mut Vec<Action>,
     ) -> bool {
-        if let Some(pick) = self.oldest_eligible(&self.devices[&device], Class::Lane, |_| true) {
+        // Before younger ones that are not prepared.
+        let prepared = self.prepared_in_lane(device).next();
+        if let Some(lease) = prepared {
+            self.start_prepared(device, lease, out);
+            return blocked;
+        }
+        if let Some(pick) = self.next_in_lane(device) {
             match self.give(device, &pick, true, out) {
                 Given::Unit => return blocked,
                 _ => blocked = true,
             }
+        } else if self.start_another_s_prepared(device, |class| class == Class::Lane, out) {
+            return blocked;
         }
         if let Some(&lease) = self.devices[&device].prepared.first() {
             self.start_prepared(device, lease, out);
@@ -92,21 +112,53 @@ impl Scheduler {
             match self.take(device, true, out) {
                 Given::Unit => {}
                 Given::NoMemory => blocked = true,
-                Given::Nothing => self.start_another_s_prepared(device, out),
+                Given::Nothing => drop(self.start_another_s_prepared(device, |_| true, out)),
             }
         }
         blocked
     }
 
+    fn next_in_lane(&self, device: DeviceId) -> Option<Pick> {
+        self.oldest_eligible(&self.devices[&device], Class::Lane, |_| true)
+    }
+
     /// Whether a unit of the lane would not find its memory on this device, were it free.
     fn lane_lacks_memory(&self, device: DeviceId) -> bool {
-        let next = self.oldest_eligible(&self.devices[&device], Class::Lane, |_| true);
+        let next = self.next_in_lane(device);
         next.is_some_and(|pick| !self.fits(self.jobs[&pick.job].unit_bytes, Class::Lane))
     }
 
-    fn wants_look_ahead(&self, id: DeviceId) -> bool {
+    fn class_of(&self, lease: LeaseId) -> Class {
+        self.jobs[&self.leases[&lease].unit.job].class()
+    }
+
+    /// What a device has prepared of the lane, next first.
+    pub(super) fn prepared_in_lane(&self, device: DeviceId) -> impl Iterator<Item = LeaseId> {
+        let prepared = self.devices[&device].prepared.iter().copied();
+        prepared.filter(|lease| self.class_of(*lease) == Class::Lane)
+    }
+
+    /// Whether a device that has prepared so many units shall prepare one more. What is prepared of the
+    /// lane takes no other unit's place.
+    fn wants_look_ahead(&self, id: DeviceId, prepared: usize) -> bool {
         let device = &self.devices[&id];
-        !device.has_room() && device.prepared.len() + device.discarding < device.look_ahead
+        !device.has_room() && prepared + device.discarding < device.look_ahead
+    }
+
+    fn wants_look_ahead_in_lane(&self, id: DeviceId) -> bool {
+        self.wants_look_ahead(id, self.prepared_in_lane(id).count())
+    }
+
+    fn wants_look_ahead_below_lane(&self, id: DeviceId) -> bool {
+        let prepared = self.devices[&id].prepared.len() - self.prepared_in_lane(id).count();
+        self.wants_look_ahead(id, prepared)
+    }
+
+    fn look_ahead_in_lane(&mut self, device: DeviceId, out: &mut Vec<Action>) {
+        while self.wants_look_ahead_in_lane(device)
+            && let Some(pick) = self.next_in_lane(device)
+            && matches!(self.give(device, &pick, false, out), Given::Unit)
+        {}
     }
 
     /// Leases the next unit below the lane in order, to start it now or to prepare it.
@@ -261,7 +313,8 @@ impl Scheduler {
 
     /// Leases a chosen unit, if its memory can be had.
     fn give(&mut self, device: DeviceId, pick: &Pick, start: bool, out: &mut Vec<Action>) -> Given {
-        if !self.fits(self.jobs[&pick.job].unit_bytes, pick.class) {
+        let memory = memory_of(pick.class, start);
+        if !self.fits(self.jobs[&pick.job].unit_bytes, memory) {
             return Given::NoMemory;
         }
         if let Some(passed) = pick.passed_over {
@@ -310,7 +363,7 @@ impl Scheduler {
             job.units[index].state = UnitState::Leased(lease);
             job.ready -= 1;
             job.started = true;
-            let lane = job.class() == Class::Lane;
+            let lane = memory_of(job.class(), start) == Class::Lane;
             (
                 job.key(index),
                 job.circuit,
@@ -397,14 +450,21 @@ impl Scheduler {
         });
     }
 
-    /// An idle device without anything to do takes what another, busy, device has prepared.
-    fn start_another_s_prepared(&mut self, device: DeviceId, out: &mut Vec<Action>) {
+    /// A device that is free takes what another, busy, device has prepared, of the wanted classes. Says
+    /// whether there was something.
+    fn start_another_s_prepared(
+        &mut self,
+        device: DeviceId,
+        wanted: impl Fn(Class) -> bool,
+        out: &mut Vec<Action>,
+    ) -> bool {
         let may_take = |lease: &LeaseId| {
             let lease = &self.leases[lease];
             let job = &self.jobs[&lease.unit.job];
             let unit = &job.units[lease.unit.index as usize];
             // Its memory is held until the other device has dropped it.
-            self.devices[&device].serves(lease.circuit)
+            wanted(job.class())
+                && self.devices[&device].serves(lease.circuit)
                 && !unit.failed_on.contains(&device)
                 && self.fits(lease.bytes, job.class())
         };
@@ -417,11 +477,12 @@ impl Scheduler {
             .copied()
             .find(may_take)
         else {
-            return;
+            return false;
         };
         let unit = self.leases[&lease].unit;
         self.discard(lease, true, out);
         self.lease(device, unit.job, unit.index as usize, true, out);
+        true
     }
 
     /// Drops a prepared unit; if `wanted`, it waits again for a device.

@@ -8,7 +8,7 @@
 //! # Rules
 //!
 //! *Order.* WinningPoSt goes before everything (the lane): the next device that is free takes it,
-//! before what that device has prepared. Then come the priorities; inside a priority first jobs
+//! before what that device has prepared, and also when another has prepared it. Then come the priorities; inside a priority first jobs
 //! whose deadline is near, then the client that had the least device time for its weight; of one
 //! client the earliest deadline, then first come.
 //!
@@ -24,6 +24,8 @@
 //!
 //! *Memory.* Units at work never hold more than the budget. When the next unit in order does not
 //! fit, nothing behind it starts until it does. A unit larger than the whole budget is refused.
+//! [`Config::lane_bytes`] are for units of the lane that start; one that is prepared ahead takes the
+//! memory that all may have.
 //!
 //! *Failure.* A unit that failed goes to another device if there is one, and has
 //! [`Config::unit_tries`] tries. A device that made a wrong proof is quarantined at once; if a

@@ -76,7 +76,7 @@ pub trait Device: Send + Sync {
     fn at_a_time(&self) -> usize {
         1
     }
-    /// How many units beside the running ones it prepares.
+    /// How many units beside the running ones it prepares, and as many of WinningPoSt.
     fn look_ahead(&self) -> usize;
     /// Starts the process; it says [`Port::ready`], then [`Port::heartbeat`] every few seconds.
     /// If it cannot be started, [`Port::stopped`] says why.

@@ -49,6 +49,8 @@ pub(super) struct Books {
 pub(super) enum Reason {
     /// It does not: it is on a device, or being checked.
     AtWork,
+    /// It is prepared on a device that is busy.
+    Prepared,
     /// No device serves it that is not quarantined.
     NoDevice,
     /// None of them is ready: starting, stopping, waiting to be started again.
@@ -91,7 +93,14 @@ impl Simulation {
     fn reason(&self, id: JobId) -> Reason {
         let job = &self.scheduler.jobs[&id];
         if !job.is_queued() {
-            return Reason::AtWork;
+            let is_prepared = self.prepared_in_lane().any(|lease| {
+                let unit = self.scheduler.leases[&lease].unit;
+                unit.job == id
+            });
+            return match is_prepared {
+                true => Reason::Prepared,
+                false => Reason::AtWork,
+            };
         }
         let devices = self.scheduler.devices.values();
         let usable: Vec<_> = devices
@@ -110,7 +119,7 @@ impl Simulation {
                 return Reason::Memory;
             }
             busy = true;
-            let others = |lease: &LeaseId| !self.scheduler.leases[lease].lane;
+            let others = |lease: &LeaseId| self.class_of(*lease) != Some(Class::Lane);
             with_others |= device.running.iter().any(others);
         }
         match (ready, busy, with_others) {
@@ -119,6 +128,12 @@ impl Simulation {
             (true, true, false) => Reason::BusyWithLane,
             (true, true, true) => Reason::BusyWithOthers,
         }
+    }
+
+    /// `None` if its job is forgotten.
+    fn class_of(&self, lease: LeaseId) -> Option<Class> {
+        let job = &self.scheduler.leases[&lease].unit.job;
+        self.scheduler.jobs.get(job).map(job::Job::class)
     }
 
     pub(super) fn persist(&mut self, write: Write) {
@@ -221,16 +236,33 @@ impl Simulation {
     pub(super) fn check_lane(&self, id: DeviceId) {
         let (used, budget) = self.scheduler.memory();
         let device = &self.scheduler.devices[&id];
-        let Some(lane) = self.scheduler.queue.class(Class::Lane) else {
-            return;
-        };
-        let jobs = lane.oldest().map(|job| &self.scheduler.jobs[&job]);
-        let mut eligible = jobs.filter(|job| self.scheduler.pick(device, job.id).is_some());
         // Memory is given in order: only the first one counts.
-        if let Some(next) = eligible.next() {
-            let fits = next.unit_bytes + used <= budget;
-            assert!(!fits, "{id} passed over {} of the lane", next.name);
+        let fits = |job: &job::Job| job.unit_bytes + used <= budget;
+        if let Some(lane) = self.scheduler.queue.class(Class::Lane) {
+            let jobs = lane.oldest().map(|job| &self.scheduler.jobs[&job]);
+            let mut eligible = jobs.filter(|job| self.scheduler.pick(device, job.id).is_some());
+            let next = eligible.next();
+            let passed = next.filter(|job| fits(job));
+            assert!(passed.is_none(), "{id} passed over {passed:?} of the lane");
+            if next.is_some() {
+                return;
+            }
         }
+        for lease in self.prepared_in_lane() {
+            let unit = self.scheduler.leases[&lease].unit;
+            let job = &self.scheduler.jobs[&unit.job];
+            let failed = job.units[unit.index as usize].failed_on.contains(&id);
+            let could_take = device.serves(job.circuit) && !failed && fits(job);
+            assert!(!could_take, "{id} passed over {job:?}, prepared elsewhere");
+        }
+    }
+
+    /// What busy devices have prepared of the lane.
+    fn prepared_in_lane(&self) -> impl Iterator<Item = LeaseId> {
+        let devices = self.scheduler.devices.values();
+        let busy = devices.filter(|device| !device.running.is_empty());
+        let prepared = busy.flat_map(|device| device.prepared.iter().copied());
+        prepared.filter(|lease| self.class_of(*lease) == Some(Class::Lane))
     }
 
     pub(super) fn started(&mut self, device: DeviceId, lease: LeaseId, unit: UnitKey) {
@@ -256,7 +288,12 @@ impl Simulation {
         if submission.circuit.kind == ProofKind::Winning {
             self.books.lane_starts += 1;
             let waits = self.books.lane_waits.entry(unit.job).or_default().clone();
-            let busy = [Reason::BusyWithLane, Reason::BusyWithOthers, Reason::Memory];
+            let busy = [
+                Reason::Prepared,
+                Reason::BusyWithLane,
+                Reason::BusyWithOthers,
+                Reason::Memory,
+            ];
             let busy = busy.iter().filter_map(|reason| waits.get(reason)).sum();
             self.books.lane_busy_max = self.books.lane_busy_max.max(busy);
             if wait > self.books.lane_wait_max {

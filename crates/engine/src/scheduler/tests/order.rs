@@ -25,6 +25,89 @@ fn winning_post_takes_the_next_device_that_is_free_even_before_what_is_prepared(
     );
 }
 
+/// So a device that proves nothing else has no gaps, and one that proves other things has one less.
+#[test]
+fn winning_post_is_prepared_ahead_beside_what_else_is() {
+    let mut world = World::new(config());
+    world.add_device(0, CircuitId::all().collect(), 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 5));
+    let (running, porep) = (one(&out), prepared(&out)[0]);
+    let (_, out) = world.submit_ok(submission(2, WINNING, 1));
+    let second = prepared(&out)[0];
+    let (third, out) = world.submit_ok(submission(3, WINNING, 1));
+    assert!(prepared(&out).is_empty(), "one is prepared at a time");
+    let out = world.event(Event::UnitLeftDevice {
+        lease: running.lease,
+    });
+    assert_eq!(one(&out), second, "under its lease");
+    let ahead = prepared(&out);
+    assert_eq!((ahead.len(), ahead[0].unit.job), (1, third));
+    // A younger one that is not prepared does not pass it.
+    world.submit_ok(submission(4, WINNING, 1));
+    let out = world.prove(second);
+    assert_eq!(one(&out), ahead[0]);
+    let fourth = prepared(&out)[0];
+    let out = world.prove(ahead[0]);
+    assert_eq!(one(&out), fourth);
+    assert_eq!(one(&world.prove(fourth)), porep);
+}
+
+#[test]
+fn a_free_device_takes_winning_post_that_another_has_prepared_before_all_else() {
+    let mut world = World::new(config());
+    world.add_device(0, CircuitId::all().collect(), 1);
+    world.add_device(1, CircuitId::all().collect(), 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 9));
+    let running = begun(&out);
+    assert_eq!((running.len(), prepared(&out).len()), (2, 2));
+    let (_, out) = world.submit_ok(submission(2, WINNING, 1));
+    let ahead = prepared(&out)[0];
+    assert_eq!(ahead.device, DeviceId(0));
+    let out = world.event(Event::UnitLeftDevice {
+        lease: running[1].lease,
+    });
+    let taken = one(&out);
+    assert_eq!((taken.device, taken.unit), (DeviceId(1), ahead.unit));
+    assert!(out.contains(&Action::Discard {
+        device: DeviceId(0),
+        lease: ahead.lease
+    }));
+    // It is not begun twice.
+    world.event(Event::UnitDiscarded { lease: ahead.lease });
+    let out = world.event(Event::UnitLeftDevice {
+        lease: running[0].lease,
+    });
+    assert_eq!(one(&out).unit.job, JobId::from_bytes([1; 16]));
+}
+
+/// Whatever is prepared, there is memory for a WinningPoSt that starts.
+#[test]
+fn what_is_prepared_ahead_of_winning_post_takes_none_of_its_memory() {
+    let mut world = World::new(config());
+    world.add_device(0, CircuitId::all().collect(), 1);
+    world.add_device(1, CircuitId::all().collect(), 0);
+    let sized = |number, circuit, bytes| {
+        let mut job = submission(number, circuit, 1);
+        job.unit_bytes = bytes;
+        job
+    };
+    let (_, out) = world.submit_ok(sized(1, POREP, 450));
+    let first = one(&out);
+    let (_, out) = world.submit_ok(sized(2, POREP, 400));
+    let second = one(&out);
+    // 50 are left of the 900 that all may have, and the lane's own 100.
+    let (_, out) = world.submit_ok(sized(3, WINNING, 60));
+    assert!(prepared(&out).is_empty());
+    let (_, out) = world.submit_ok(sized(4, WINNING, 60));
+    assert!(prepared(&out).is_empty());
+    let out = world.prove(second);
+    assert_eq!(one(&out).unit.job, JobId::from_bytes([3; 16]));
+    let out = world.event(Event::UnitLeftDevice { lease: first.lease });
+    assert_eq!(one(&out).unit.job, JobId::from_bytes([4; 16]));
+    // The PoRep's proof is being made still.
+    assert_eq!(world.scheduler.memory().0, 570);
+}
+
 #[test]
 fn winning_post_has_memory_of_its_own() {
     let mut world = World::with_devices(config(), 2);
