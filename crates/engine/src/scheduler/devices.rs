@@ -100,7 +100,7 @@ impl Scheduler {
         // From here on there is nobody to be told to stop.
         device.state = DeviceState::Waiting { until: Millis::MAX };
         if !expected {
-            self.lose_units(id, cause, out);
+            self.lose_units(id, cause, None, out);
         }
         self.drop_leases(id);
         if failed_starts >= self.config.start_tries {
@@ -123,17 +123,18 @@ impl Scheduler {
 
     /// Tells a device to end. Its units go back at once; their memory stays counted until the
     /// process is gone.
-    pub(super) fn stop_device(&mut self, id: DeviceId, cause: &str, out: &mut Vec<Action>) {
+    pub(super) fn stop_device(
+        &mut self,
+        id: DeviceId,
+        cause: &str,
+        culprit: Option<UnitKey>,
+        out: &mut Vec<Action>,
+    ) {
         let limit = self.now + self.config.stop_limit_ms;
-        let Some(device) = self.devices.get_mut(&id) else {
-            return;
-        };
-        if !matches!(
-            device.state,
-            DeviceState::Ready | DeviceState::Starting { .. }
-        ) {
+        if !self.is_going_on(id) {
             return;
         }
+        let device = self.devices.get_mut(&id).expect("invariant: it goes on");
         device.state = DeviceState::Stopping { limit };
         let incarnation = device.incarnation;
         out.push(Action::StopDevice {
@@ -141,12 +142,28 @@ impl Scheduler {
             incarnation,
             cause: cause.to_owned(),
         });
-        self.lose_units(id, cause, out);
+        self.lose_units(id, cause, culprit, out);
+    }
+
+    /// Whether it has a process that nobody has told to end.
+    pub(super) fn is_going_on(&self, id: DeviceId) -> bool {
+        let state = self.devices.get(&id).map(|device| device.state);
+        matches!(
+            state,
+            Some(DeviceState::Ready | DeviceState::Starting { .. })
+        )
     }
 
     /// What a device was at work on goes back into the queue. Only running units count as
-    /// tried: the prepared ones had no part in the device's end.
-    fn lose_units(&mut self, id: DeviceId, cause: &str, out: &mut Vec<Action>) {
+    /// tried: the prepared ones had no part in the device's end. Of `culprit` it is known that it
+    /// had.
+    fn lose_units(
+        &mut self,
+        id: DeviceId,
+        cause: &str,
+        culprit: Option<UnitKey>,
+        out: &mut Vec<Action>,
+    ) {
         let device = &self.devices[&id];
         let prepared = device.prepared.clone();
         let running = [&device.running[..], &device.finishing].concat();
@@ -166,7 +183,7 @@ impl Scheduler {
                 (id, before, was_orphan)
             })
             .collect();
-        let first = running.first().map(|(_, lease, _)| lease.unit);
+        let first = culprit.or(running.first().map(|(_, lease, _)| lease.unit));
         // One of them may end a job of which another one is: all are orphans before.
         for (id, lease, was_orphan) in running {
             self.uncharge(&lease, self.time_used(&lease));
@@ -241,7 +258,7 @@ impl Scheduler {
             device: id,
             cause: cause.to_owned(),
         });
-        self.stop_device(id, cause, out);
+        self.stop_device(id, cause, None, out);
     }
 
     /// Lifts a quarantine: the device is started anew.

@@ -158,9 +158,10 @@ impl Scheduler {
         if !lease.orphan {
             self.retry(id, &lease, cause, out);
         }
-        self.blame(lease.device, lease.unit, cause, out);
         if fault == Fault::Device {
-            self.stop_device(lease.device, cause, out);
+            self.stop_device(lease.device, cause, Some(lease.unit), out);
+        } else if self.is_going_on(lease.device) {
+            self.blame(lease.device, lease.unit, cause, out);
         }
     }
 

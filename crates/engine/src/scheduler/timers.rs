@@ -103,7 +103,11 @@ impl Scheduler {
                 self.config.unit_limit_ms.get(lease.circuit.kind)
             ),
         };
-        self.stop_device(device, &cause, out);
+        let culprit = match lease.phase {
+            LeasePhase::Running { .. } => Some(lease.unit),
+            _ => None,
+        };
+        self.stop_device(device, &cause, culprit, out);
         if let Some(lease) = self.leases.get_mut(&id) {
             let never = Millis::MAX;
             lease.phase = match lease.phase {
@@ -145,11 +149,11 @@ impl Scheduler {
             DeviceState::Starting { .. } => {
                 device.failed_starts += 1;
                 let cause = format!("not ready within {} ms", config.start_limit_ms);
-                self.stop_device(id, &cause, out);
+                self.stop_device(id, &cause, None, out);
             }
             DeviceState::Ready => {
                 let cause = format!("silent for {} ms", config.heartbeat_ms);
-                self.stop_device(id, &cause, out);
+                self.stop_device(id, &cause, None, out);
             }
             DeviceState::Stopping { .. } => {
                 let limit = config.stop_limit_ms;

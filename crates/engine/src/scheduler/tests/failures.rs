@@ -408,3 +408,70 @@ fn messages_are_one_bounded_line() {
             .is_empty()
     );
 }
+
+/// A sticky error of a GPU: each unit that the process has fails of it, and says so.
+#[test]
+fn a_process_whose_units_all_fail_with_it_has_failed_once() {
+    let mut world = World::new(config());
+    world.event(Event::DeviceAdded(DeviceSpec {
+        id: DeviceId(0),
+        circuits: CircuitId::all().collect(),
+        at_a_time: 4,
+        look_ahead: 0,
+    }));
+    world.ready(0, 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 4));
+    for unit in begun(&out) {
+        world.fail(unit, Fault::Device);
+    }
+    stopped(&mut world, 0, 1);
+    assert_eq!(world.scheduler.devices[&DeviceId(0)].failed_units.len(), 1);
+    assert!(quarantined(&world).is_empty());
+}
+
+/// Two processes have ended: that is two failures, of three that are too many.
+#[test]
+fn the_ends_of_two_processes_with_two_units_each_are_two_failures() {
+    let mut world = World::new(Config {
+        unit_tries: 1,
+        ..config()
+    });
+    world.event(Event::DeviceAdded(DeviceSpec {
+        id: DeviceId(0),
+        circuits: CircuitId::all().collect(),
+        at_a_time: 2,
+        look_ahead: 0,
+    }));
+    for incarnation in 1..=3 {
+        world.ready(0, incarnation);
+        let number = 2 * incarnation as u8;
+        let (_, out) = world.submit_ok(submission(number, POREP, 1));
+        world.submit_ok(submission(number + 1, POREP, 1));
+        assert!(
+            quarantined(&world).is_empty(),
+            "after {} ends",
+            incarnation - 1
+        );
+        world.fail(one(&out), Fault::Device);
+        stopped(&mut world, 0, incarnation);
+        world.pass(10_000);
+    }
+    assert_eq!(quarantined(&world), [0]);
+}
+
+/// The unit that is over its limit is the one that failed, not the one that has just begun.
+#[test]
+fn a_finishing_unit_over_its_limit_is_the_one_that_failed() {
+    let mut world = World::with_devices(config(), 1);
+    let (winning, out) = world.submit_ok(submission(1, WINNING, 1));
+    let first = one(&out);
+    let (_, out) = world.submit_ok(submission(2, POREP, 1));
+    assert!(begun(&out).is_empty());
+    world.pass(119_000);
+    let out = world.event(Event::UnitLeftDevice { lease: first.lease });
+    let second = one(&out);
+    assert_ne!(second.unit.job, winning);
+    assert_eq!(stops(&world.pass(1_000)), [DeviceId(0)]);
+    let failed = &world.scheduler.devices[&DeviceId(0)].failed_units;
+    assert_eq!(failed.iter().copied().collect::<Vec<_>>(), [(winning, 0)]);
+}
