@@ -148,6 +148,8 @@ pub(super) struct Lease {
     pub(super) orphan: bool,
     /// When the device began.
     pub(super) started: Millis,
+    /// When it was done, if the process has still to do something.
+    pub(super) left: Option<Millis>,
     /// Device time charged to the client, until the time used is known.
     pub(super) charged: Option<Millis>,
 }

@@ -391,6 +391,7 @@ impl Scheduler {
             phase,
             orphan: false,
             started,
+            left: None,
             charged: Some(charged),
         };
         self.leases.insert(lease, entry);

@@ -12,13 +12,16 @@ use super::refusal::code;
 impl Scheduler {
     /// A device has done its part of a unit and is free.
     pub(super) fn unit_left_device(&mut self, id: LeaseId) {
-        let lease = self.leases.get(&id);
-        let Some(device) = lease.and_then(|lease| self.devices.get_mut(&lease.device)) else {
+        let Some(lease) = self.leases.get_mut(&id) else {
+            return;
+        };
+        let Some(device) = self.devices.get_mut(&lease.device) else {
             return;
         };
         if let Some(at) = device.running.iter().position(|&other| other == id) {
             device.running.remove(at);
             device.finishing.push(id);
+            lease.left = Some(self.now);
         }
     }
 
@@ -31,11 +34,12 @@ impl Scheduler {
         let LeasePhase::Running { .. } = lease.phase else {
             return;
         };
+        let before = *lease;
         lease.phase = LeasePhase::Judging { limit };
         let lease = *lease;
         self.free_device(id, &lease);
         self.let_go(id);
-        let used = self.now.saturating_sub(lease.started).max(1);
+        let used = self.time_used(&before).max(1);
         self.uncharge(&lease, used);
         let average = self.estimates.entry(lease.circuit).or_insert(used);
         *average = average.saturating_mul(3).saturating_add(used) / 4;
@@ -180,7 +184,10 @@ impl Scheduler {
     /// Device time of a lease until now.
     pub(super) fn time_used(&self, lease: &Lease) -> Millis {
         match lease.phase {
-            LeasePhase::Running { .. } => self.now.saturating_sub(lease.started),
+            LeasePhase::Running { .. } => {
+                let until = lease.left.unwrap_or(self.now);
+                until.saturating_sub(lease.started)
+            }
             _ => 0,
         }
     }

@@ -67,6 +67,11 @@ impl Simulation {
         let incarnation = self.processes[&device].incarnation;
         let time = 100 + self.below(UNIT_MS_MAX - 100);
         let cause = "broke".to_owned();
+        // Some processes say that the device is free before the unit ends, however it does.
+        if self.one_in(2) {
+            let before = self.below(time);
+            self.later(before, Event::UnitLeftDevice { lease });
+        }
         if !self.calm && number(job).is_multiple_of(40) {
             // A job of which every try fails.
             let fault = Fault::Try;
@@ -110,14 +115,7 @@ impl Simulation {
                     cause,
                 },
             ),
-            _ => {
-                // Some processes say that the device is free before they hand over the proof.
-                if self.one_in(2) {
-                    let before = self.below(time);
-                    self.later(before, Event::UnitLeftDevice { lease });
-                }
-                self.later(time, Event::UnitReturned { lease });
-            }
+            _ => self.later(time, Event::UnitReturned { lease }),
         }
     }
 
