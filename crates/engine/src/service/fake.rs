@@ -34,6 +34,8 @@ pub(super) fn right_job_proof(digest: &Digest, units: u32) -> Vec<u8> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Prove,
+    /// The unit leaves the device, its proof comes later.
+    Leave,
     Wrong,
     Fail(Fault),
     /// The process ends.
@@ -184,6 +186,18 @@ impl Process {
             Doing::Prove => {
                 self.port
                     .returned(task.lease, proof(right_proof(&digest, task.unit.index)));
+            }
+            Doing::Leave => {
+                self.port.left_device(task.lease);
+                let (port, lease, alive) = (self.port.clone(), task.lease, Arc::clone(&self.alive));
+                let proof = proof(right_proof(&digest, task.unit.index));
+                let time = 3 * self.unit_time;
+                std::thread::spawn(move || {
+                    std::thread::sleep(time);
+                    if alive.load(Ordering::Relaxed) {
+                        port.returned(lease, proof);
+                    }
+                });
             }
             Doing::Wrong => self.port.returned(task.lease, proof(vec![0; 192])),
             Doing::Fail(fault) => self.port.failed(task.lease, fault, "told to fail"),

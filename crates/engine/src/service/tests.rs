@@ -11,7 +11,7 @@ use store::{JobState, OpenJob, Priority, SqliteStore};
 
 use super::fake::{Doing, FakeDevice, FakeJudge, MoodyStore, right_job_proof};
 use super::*;
-use crate::scheduler::{DeviceStatus, Fault, KindCounts};
+use crate::scheduler::{Action, DeviceStatus, Fault, KindCounts, LeaseId, Write};
 
 const POREP: CircuitId = CircuitId::new(ProofKind::Porep, SectorSize::KiB2);
 const MOMENT: Duration = Duration::from_millis(2);
@@ -543,4 +543,94 @@ fn an_observer_sees_a_job_from_its_submission_to_its_end() {
         refused,
         Err(Error::Refused(crate::scheduler::Refusal::Draining))
     ));
+}
+
+/// Sees whether a unit is given to a device in the order in which that may be.
+#[derive(Default)]
+struct Auditor {
+    /// Leases whose claims are durable and which have not ended.
+    stands: Mutex<BTreeSet<LeaseId>>,
+    /// Devices with a process that was not told to end.
+    up: Mutex<BTreeSet<DeviceId>>,
+    starts: AtomicUsize,
+    wrong: Mutex<Vec<String>>,
+}
+
+impl Observer for Auditor {
+    fn event(&self, _: Millis, _: &Event) {}
+    fn returned(&self, _: Millis, _: LeaseId, _: &store::Timings) {}
+    fn action(&self, _: Millis, action: &Action) {
+        let (mut stands, mut up) = (self.stands.lock().unwrap(), self.up.lock().unwrap());
+        match action {
+            Action::Persist(Write::Claim { lease, .. }) => drop(stands.insert(*lease)),
+            Action::Persist(Write::Release { lease, .. } | Write::Prove { lease, .. })
+            | Action::Discard { lease, .. } => drop(stands.remove(lease)),
+            Action::StartDevice { device, .. } => drop(up.insert(*device)),
+            Action::StopDevice { device, .. } => drop(up.remove(device)),
+            Action::Start { lease, device, .. } => {
+                self.starts.fetch_add(1, Ordering::SeqCst);
+                if !stands.contains(lease) || !up.contains(device) {
+                    self.wrong.lock().unwrap().push(format!("{action:?}"));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whatever fails and whoever cancels: no unit starts before its lease is stored, or after it has
+/// ended; and while the store fails devices only come to an end of what they have.
+#[test]
+fn no_unit_starts_without_a_stored_lease() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(MoodyStore {
+        inner: SqliteStore::open(folder.path()).unwrap(),
+        full: AtomicBool::new(false),
+    });
+    let auditor = Arc::<Auditor>::default();
+    let device = |name: &str| {
+        FakeDevice::new(name, MOMENT, move |task| {
+            match (task.lease.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % 32 {
+                0 => Doing::Die,
+                1 => Doing::Fail(Fault::Device),
+                2 | 3 => Doing::Fail(Fault::Try),
+                _ => Doing::Leave,
+            }
+        }) as Arc<dyn Device>
+    };
+    let mut settings = settings();
+    settings.scheduler.unit_tries = 1_000;
+    settings.scheduler.quarantine_after = 1_000;
+    let service = Service::start_observed(
+        settings,
+        Arc::clone(&store) as Arc<dyn Store>,
+        Arc::new(FakeJudge),
+        vec![device("a"), device("b")],
+        Arc::clone(&auditor) as Arc<dyn Observer>,
+    )
+    .unwrap();
+    let mut jobs = Vec::new();
+    for round in 0..3 {
+        for i in 0..12 {
+            jobs.push(submit(&service, &format!("job {round} {i}"), 1 + i % 4));
+        }
+        service.cancel(&format!("job {round} 10")).unwrap();
+        store.full.store(true, Ordering::SeqCst);
+        let refused = submission(&service, &format!("refused {round}"), 1);
+        assert!(service.submit(refused).is_err());
+        let before = auditor.starts.load(Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(100));
+        let more = auditor.starts.load(Ordering::SeqCst) - before;
+        assert!(more <= 2, "{more} starts while the store fails, 2 prepared");
+        store.full.store(false, Ordering::SeqCst);
+        eventually("the store is well", || {
+            service.status().store_error.is_none()
+        });
+        jobs.push(submit(&service, &format!("job {round} 10"), 3));
+    }
+    for job in &jobs {
+        completes(&service, job);
+    }
+    let wrong = auditor.wrong.lock().unwrap();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
