@@ -398,6 +398,8 @@ impl<P: Prover> Work for Stages<P> {
     }
 
     fn left_device(&self, lease: LeaseId) {
+        // The daemon chooses the next unit by them.
+        self.tell_keys();
         self.send(&Report::LeftDevice { lease });
     }
 
