@@ -180,7 +180,7 @@ impl Metrics {
         );
         registry.register(
             "cuzk_device_busy_seconds",
-            "Time that devices spent with units",
+            "Time in which a unit or more was on the device",
             m.busy.clone(),
         );
         registry.register(
@@ -240,6 +240,12 @@ impl Metrics {
     pub(crate) fn device_busy(&self, device: DeviceId, ms: Millis) {
         let labels = OfDevice { device: device.0 };
         self.busy.get_or_create(&labels).inc_by(secs(ms));
+    }
+
+    #[cfg(test)]
+    pub(crate) fn busy_seconds(&self, device: DeviceId) -> f64 {
+        let labels = OfDevice { device: device.0 };
+        self.busy.get_or_create(&labels).get()
     }
 
     pub(crate) fn device_stopped(&self, device: DeviceId) {

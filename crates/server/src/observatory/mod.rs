@@ -106,7 +106,7 @@ impl Observatory {
 pub struct AtWork {
     /// Decoding, vanilla check and witness, beside the unit on the device.
     pub preparing: u32,
-    /// On a device.
+    /// On a device, or made into proofs beside it.
     pub proving: u32,
     /// Proven, not yet verified by the daemon.
     pub checking: u32,

@@ -27,6 +27,8 @@ pub(super) enum Doing {
     Prepare,
     /// On the device.
     Prove,
+    /// Assembled and verified by the worker, beside the next unit.
+    Finish,
     /// Verified by the daemon.
     Check,
     /// The proofs are joined.
@@ -39,6 +41,7 @@ impl Doing {
             Self::Queued => "queued",
             Self::Prepare => "prepare",
             Self::Prove => "prove",
+            Self::Finish => "finish",
             Self::Check => "check",
             Self::Join => "join",
         }
@@ -171,6 +174,8 @@ pub(super) struct State {
     pub(super) ended: VecDeque<JobId>,
     pub(super) leases: HashMap<LeaseId, Lease>,
     pub(super) device_spans: VecDeque<Span>,
+    /// Of each device that is busy: how many units are on it, and until when its time is counted.
+    on_device: HashMap<DeviceId, (usize, Millis)>,
     metrics: Arc<Metrics>,
 }
 
@@ -181,6 +186,7 @@ impl State {
             ended: VecDeque::new(),
             leases: HashMap::new(),
             device_spans: VecDeque::new(),
+            on_device: HashMap::new(),
             metrics,
         }
     }
@@ -233,7 +239,11 @@ impl State {
             Event::UnitDiscarded { lease } => {
                 self.end_lease(now, *lease, Ending::Dropped, UnitOutcome::Dropped);
             }
-            Event::DeviceStopped { device, .. } => self.metrics.device_stopped(*device),
+            Event::UnitLeftDevice { lease } => self.left_device(now, *lease),
+            Event::DeviceStopped { device, .. } => {
+                self.metrics.device_stopped(*device);
+                self.end_what_nobody_wants(now, *device);
+            }
             _ => {}
         }
     }
@@ -243,7 +253,7 @@ impl State {
             return;
         };
         let span = Span {
-            doing: Doing::Prove,
+            doing: lease.doing,
             device: Some(lease.device),
             job: lease.unit.job,
             unit: Some(lease.unit.index),
@@ -254,8 +264,9 @@ impl State {
         };
         (lease.doing, lease.since) = (Doing::Check, now);
         let (key, device) = (lease.unit, lease.device);
-        self.metrics
-            .device_busy(device, now.saturating_sub(span.start));
+        if span.doing == Doing::Prove {
+            self.leave(now, device);
+        }
         let wanted = |job: &Job| job.ended.is_none();
         if !self.jobs.get(&key.job).is_some_and(wanted) {
             // Its job has ended meanwhile: nobody checks it.
@@ -276,7 +287,62 @@ impl State {
             }
             job.keep(span.clone());
         }
-        self.keep_on_device(span);
+        if span.doing == Doing::Prove {
+            self.keep_on_device(span);
+        }
+    }
+
+    /// The device is free of a unit; its process makes the proof.
+    fn left_device(&mut self, now: Millis, id: LeaseId) {
+        let Some(lease) = self.leases.get_mut(&id) else {
+            return;
+        };
+        if lease.doing != Doing::Prove {
+            return;
+        }
+        let before = lease.clone();
+        (lease.doing, lease.since) = (Doing::Finish, now);
+        self.leave(now, before.device);
+        self.keep(&before, now, Ending::Well);
+    }
+
+    /// Counts a device's time until now, whatever is on it.
+    fn count_busy(&mut self, now: Millis, device: DeviceId) {
+        if let Some((_, until)) = self.on_device.get_mut(&device) {
+            let since = std::mem::replace(until, now);
+            self.metrics.device_busy(device, now.saturating_sub(since));
+        }
+    }
+
+    fn enter(&mut self, now: Millis, device: DeviceId) {
+        self.count_busy(now, device);
+        self.on_device.entry(device).or_insert((0, now)).0 += 1;
+    }
+
+    fn leave(&mut self, now: Millis, device: DeviceId) {
+        self.count_busy(now, device);
+        if let Some((units, _)) = self.on_device.get_mut(&device) {
+            *units -= 1;
+            if *units == 0 {
+                self.on_device.remove(&device);
+            }
+        }
+    }
+
+    /// With a process go its units. Those of open jobs are given back one by one; of those whose job has ended
+    /// nothing more is heard.
+    fn end_what_nobody_wants(&mut self, now: Millis, device: DeviceId) {
+        let is_open = |id: &JobId| self.jobs.get(id).is_some_and(|job| job.ended.is_none());
+        let gone: Vec<_> = self
+            .leases
+            .iter()
+            .filter(|(_, lease)| lease.device == device && lease.doing != Doing::Check)
+            .filter(|(_, lease)| !is_open(&lease.unit.job))
+            .map(|(id, _)| *id)
+            .collect();
+        for lease in gone {
+            self.end_lease(now, lease, Ending::Dropped, UnitOutcome::Dropped);
+        }
     }
 
     pub(super) fn action(&mut self, now: Millis, action: &Action) {
@@ -368,6 +434,9 @@ impl State {
             doing,
             since: now,
         };
+        if doing == Doing::Prove {
+            self.enter(now, device);
+        }
         // A unit that was prepared goes on under the same lease.
         if let Some(before) = self.leases.insert(id, fresh) {
             self.keep(&before, now, Ending::Well);
@@ -413,7 +482,7 @@ impl State {
                         .phase(job.circuit.kind, MetricPhase::Check, lasted);
                 }
             }
-            Doing::Prove => self.metrics.device_busy(lease.device, lasted),
+            Doing::Prove => self.leave(now, lease.device),
             _ => {}
         }
         self.keep(&lease, now, ending);

@@ -187,6 +187,65 @@ fn what_comes_back_for_an_ended_job_leaves_nothing_behind() {
     assert_eq!(observatory.at_work(), AtWork::default());
 }
 
+/// What a device has counted as busy, seconds.
+fn busy(observatory: &Observatory) -> f64 {
+    observatory.metrics().busy_seconds(DEVICE)
+}
+
+/// The time in which there is something on it, however many units: not that in which a proof is made
+/// beside it.
+#[test]
+fn a_device_is_busy_with_what_is_on_it() {
+    let observatory = Observatory::new();
+    insert(&observatory, 4);
+    let left = |now, lease| {
+        let lease = LeaseId(lease);
+        observatory.event(now, &Event::UnitLeftDevice { lease });
+    };
+    observatory.action(2_000, &start(1, 0));
+    left(3_000, 1);
+    left(3_500, 1);
+    assert_eq!(busy(&observatory), 1.0);
+    assert_eq!(states(&observatory, 3_600)[0], "gpu");
+    assert_eq!(observatory.at_work().proving, 1);
+    observatory.action(4_000, &start(2, 1));
+    observatory.action(4_500, &start(3, 2));
+    observatory.returned(5_000, LeaseId(1), &TIMINGS);
+    left(6_000, 2);
+    // The third says so only with its proof.
+    observatory.returned(6_500, LeaseId(3), &TIMINGS);
+    assert_eq!(busy(&observatory), 3.5);
+    let spans = observatory.timeline(0, 7_000);
+    let times: Vec<_> = spans.iter().map(|s| (s.start_ms, s.end_ms)).collect();
+    let expected = [(2_000, 3_000), (4_000, 6_000), (4_500, 6_500)];
+    assert_eq!(times, expected.map(|(start, end)| (start, Some(end))));
+    let trace = observatory.trace(JOB, 7_000).unwrap().to_string();
+    assert!(trace.contains("finish 0") && trace.contains("finish 1"));
+    assert!(!trace.contains("finish 2"));
+}
+
+#[test]
+fn what_an_ended_job_has_on_a_device_goes_with_the_process() {
+    let observatory = Observatory::new();
+    insert(&observatory, 3);
+    observatory.action(2_000, &start(1, 0));
+    observatory.action(2_000, &start(2, 1));
+    let lease = LeaseId(2);
+    observatory.event(2_500, &Event::UnitLeftDevice { lease });
+    finish(&observatory, 2_600, Outcome::Cancelled);
+    let (incarnation, cause) = (1, "killed".to_owned());
+    let stopped = Event::DeviceStopped {
+        device: DEVICE,
+        incarnation,
+        cause,
+    };
+    observatory.event(3_000, &stopped);
+    assert_eq!(observatory.at_work(), AtWork::default());
+    assert_eq!(busy(&observatory), 1.0);
+    let spans = observatory.timeline(0, 9_000);
+    assert!(spans.iter().all(|span| span.end_ms.is_some()), "{spans:?}");
+}
+
 #[test]
 fn restored_jobs_show_what_was_proven() {
     let observatory = Observatory::new();

@@ -10,14 +10,15 @@ use store::JobId;
 
 use super::model::{Doing, Ending, Job, Span, State, UnitPhase};
 
-/// Lanes: waiting and joining on the first, then two for each device and one for checks.
+/// Lanes: waiting and joining on the first, then three for each device and one for checks.
 fn lane(span: &Span) -> (u32, String) {
     let device = span.device.map_or(0, |device| device.0);
     match span.doing {
         Doing::Queued | Doing::Join => (0, "job".to_owned()),
-        Doing::Prepare => (1 + 3 * device, format!("device {device}: prepare")),
-        Doing::Prove => (2 + 3 * device, format!("device {device}: prove")),
-        Doing::Check => (3 + 3 * device, format!("check of device {device}")),
+        Doing::Prepare => (1 + 4 * device, format!("device {device}: prepare")),
+        Doing::Prove => (2 + 4 * device, format!("device {device}: prove")),
+        Doing::Finish => (3 + 4 * device, format!("device {device}: finish")),
+        Doing::Check => (4 + 4 * device, format!("check of device {device}")),
     }
 }
 

@@ -158,7 +158,7 @@ impl State {
         };
         AtWork {
             preparing: count(Doing::Prepare),
-            proving: count(Doing::Prove),
+            proving: count(Doing::Prove) + count(Doing::Finish),
             checking: count(Doing::Check),
         }
     }
