@@ -9,8 +9,9 @@
 //! ```
 //!
 //! The loop takes what has come in, lets the scheduler decide, commits all writes together, and
-//! carries out the rest. While the store fails nothing is acknowledged and nothing is started;
-//! what has been decided waits, and is tried again every second.
+//! carries out the rest; a unit whose lease is stored already is started before the commit. While the
+//! store fails nothing is acknowledged and no unit is leased; what has been decided waits, and is
+//! tried again every second.
 
 mod clock;
 mod commit;

@@ -1,14 +1,17 @@
 //! A service with worker processes, and what is right.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use engine::Service;
-use engine::scheduler::{DeviceStatus, Submission};
-use engine::service::{Admission, Device, Finished, JobInfo, Joined, Judge, Settings, Waited};
+use engine::scheduler::{Action, DeviceStatus, Event, LeaseId, Millis, Submission};
+use engine::service::{
+    Admission, Device, Finished, JobInfo, Joined, Judge, Observer, Settings, Waited,
+};
 use filecoin::{CircuitId, ProofKind, SectorSize};
-use store::{Digest, JobId, JobState, Priority, SqliteStore, Store};
+use store::{Digest, JobId, JobState, Priority, SqliteStore, Store, Timings};
 use tempfile::TempDir;
 use worker::{Nobody, WorkerProcess, WorkerSpec};
 
@@ -81,10 +84,31 @@ pub fn actor(name: &str, options: &[&str]) -> Arc<WorkerProcess> {
     Arc::new(WorkerProcess::new(spec, Arc::new(Nobody)))
 }
 
+/// When jobs were first on a device: their units may have been prepared before.
+#[derive(Default)]
+pub struct Starts(Mutex<BTreeMap<JobId, Millis>>);
+
+impl Starts {
+    pub fn of(&self, job: JobId) -> Millis {
+        self.0.lock().unwrap()[&job]
+    }
+}
+
+impl Observer for Starts {
+    fn event(&self, _: Millis, _: &Event) {}
+    fn returned(&self, _: Millis, _: LeaseId, _: &Timings) {}
+    fn action(&self, now: Millis, action: &Action) {
+        if let Action::Start { unit, .. } = action {
+            self.0.lock().unwrap().entry(unit.job).or_insert(now);
+        }
+    }
+}
+
 /// A service in a folder of its own.
 pub struct World {
     // Ends before its folder goes.
     pub service: Option<Service>,
+    pub starts: Arc<Starts>,
     pub devices: Vec<Arc<WorkerProcess>>,
     pub folder: TempDir,
 }
@@ -103,10 +127,14 @@ impl World {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.path()).unwrap());
         let as_devices = devices
             .iter()
-            .map(|device| Arc::clone(device) as Arc<dyn Device>);
-        let service = Service::start(settings, store, judge, as_devices.collect()).unwrap();
+            .map(|device| Arc::clone(device) as Arc<dyn Device>)
+            .collect();
+        let starts = Arc::<Starts>::default();
+        let observer = Arc::clone(&starts) as Arc<dyn Observer>;
+        let service = Service::start_observed(settings, store, judge, as_devices, observer);
         Self {
-            service: Some(service),
+            service: Some(service.unwrap()),
+            starts,
             devices,
             folder,
         }
