@@ -5,9 +5,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use filecoin::CircuitId;
 use store::{JobId, UnitKey};
 
-use super::config::Millis;
+use super::config::{Config, Millis};
 use super::event::{DeviceId, DeviceSpec, Incarnation, LeaseId};
 use super::job::Class;
+
+/// A time in which the store failed, and nothing that was decided happened.
+pub(super) struct Pause {
+    pub(super) length: Millis,
+    /// Its end.
+    pub(super) now: Millis,
+}
+
+impl Pause {
+    /// A limit after it: with as much time left as before, and what was set meanwhile with all the time
+    /// that it is ever given.
+    pub(super) fn put_off(&self, limit: Millis, most: Millis) -> Millis {
+        let longest = self.now.saturating_add(most);
+        match limit {
+            Millis::MAX => Millis::MAX,
+            limit => limit.saturating_add(self.length).min(longest),
+        }
+    }
+}
 
 /// What a device's process is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +137,19 @@ impl Device {
             DeviceState::Stuck | DeviceState::Off => None,
         }
     }
+
+    /// Nothing was done about it for a time.
+    pub(super) fn put_off(&mut self, pause: &Pause, config: &Config) {
+        self.heard = pause.put_off(self.heard, 0);
+        match &mut self.state {
+            DeviceState::Waiting { until } => *until = pause.put_off(*until, config.restart_ms.1),
+            DeviceState::Starting { limit } => {
+                *limit = pause.put_off(*limit, config.start_limit_ms);
+            }
+            DeviceState::Stopping { limit } => *limit = pause.put_off(*limit, config.stop_limit_ms),
+            DeviceState::Ready | DeviceState::Stuck | DeviceState::Off => {}
+        }
+    }
 }
 
 /// What is done under a lease.
@@ -162,5 +194,16 @@ impl Lease {
             | LeasePhase::Discarding { limit }
             | LeasePhase::Judging { limit } => Some(limit),
         }
+    }
+
+    /// Nothing was done about it for a time.
+    pub(super) fn put_off(&mut self, pause: &Pause, config: &Config) {
+        let (limit, most) = match &mut self.phase {
+            LeasePhase::Prepared => return,
+            LeasePhase::Running { limit } => (limit, config.unit_limit_ms.get(self.circuit.kind)),
+            LeasePhase::Discarding { limit } => (limit, config.heartbeat_ms),
+            LeasePhase::Judging { limit } => (limit, config.judge_limit_ms),
+        };
+        *limit = pause.put_off(*limit, most);
     }
 }

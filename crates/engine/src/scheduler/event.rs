@@ -235,6 +235,10 @@ pub enum Event {
         /// Whether it worked.
         result: Result<(), String>,
     },
+    /// The store takes no writes: what is decided from now on does not happen. May be said again.
+    StoreFails,
+    /// The store takes writes again, and what was decided has happened.
+    StoreWorks,
     /// Take no more jobs, let running units end.
     Drain,
     /// Time has passed; due at [`Scheduler::next_wake`](super::Scheduler::next_wake).

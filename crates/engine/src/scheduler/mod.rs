@@ -34,6 +34,9 @@
 //! whose process was [`Config::start_tries`] times in a row never ready, is quarantined. The end of
 //! a process is one failure, however many units it had.
 //!
+//! *Store.* While it takes no writes no limit runs but clients' deadlines, and these are looked at when it
+//! does again: nothing is late for what could not happen.
+//!
 //! *Ends.* An accepted attempt ends exactly once: completed, failed or cancelled. What still runs
 //! for an ended job runs to the end of its unit, and its result is dropped.
 
@@ -110,6 +113,8 @@ pub struct Scheduler {
     open_bytes_below_lane: u64,
     next_lease: u64,
     next_sequence: u64,
+    /// Since when the store has failed.
+    still_since: Option<Millis>,
     draining: bool,
     drained: bool,
 }
@@ -141,6 +146,7 @@ impl Scheduler {
             open_bytes_below_lane: 0,
             next_lease,
             next_sequence: 0,
+            still_since: None,
             draining: false,
             drained: false,
         }
@@ -205,6 +211,8 @@ impl Scheduler {
                 attempt,
                 result,
             } => self.assembled(job, attempt, result, out),
+            Event::StoreFails => self.stand_still(),
+            Event::StoreWorks => self.go_on(),
             Event::Drain => self.draining = true,
             Event::Tick => {}
         }

@@ -2,15 +2,18 @@
 
 use super::Scheduler;
 use super::config::Millis;
-use super::device::{DeviceState, LeasePhase};
+use super::device::{DeviceState, LeasePhase, Pause};
 use super::event::{Action, DeviceId, LeaseId};
 use super::job::Phase;
 use super::refusal::{Refusal, code};
 
 impl Scheduler {
     /// When [`Event::Tick`](super::Event::Tick) is due, unless another event comes before.
-    /// Never earlier than the time of the last event.
+    /// Never earlier than the time of the last event; never while the store fails.
     pub fn next_wake(&self) -> Option<Millis> {
+        if self.still_since.is_some() {
+            return None;
+        }
         let devices = self
             .devices
             .values()
@@ -30,8 +33,42 @@ impl Scheduler {
         times.min().map(|time| time.max(self.now))
     }
 
+    /// The store has failed.
+    pub(super) fn stand_still(&mut self) {
+        self.still_since.get_or_insert(self.now);
+    }
+
+    /// The store works again: whatever has a limit has as much time left as when it failed.
+    pub(super) fn go_on(&mut self) {
+        let Some(since) = self.still_since.take() else {
+            return;
+        };
+        let now = self.now;
+        let (length, config) = (now - since, &self.config);
+        let pause = Pause { length, now };
+        for lease in self.leases.values_mut() {
+            lease.put_off(&pause, config);
+        }
+        for device in self.devices.values_mut() {
+            device.put_off(&pause, config);
+        }
+        for since in self.unserved.values_mut() {
+            *since = pause.put_off(*since, 0);
+        }
+        for (limit, id) in std::mem::take(&mut self.assembling) {
+            let limit = pause.put_off(limit, config.assembly_limit_ms);
+            self.assembling.insert((limit, id));
+            if let Some(job) = self.jobs.get_mut(&id) {
+                job.phase = Phase::Assembling { limit };
+            }
+        }
+    }
+
     /// Does what is due.
     pub(super) fn expire(&mut self, out: &mut Vec<Action>) {
+        if self.still_since.is_some() {
+            return;
+        }
         self.expire_jobs(out);
         self.expire_leases(out);
         self.expire_devices(out);

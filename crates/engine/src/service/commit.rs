@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use store::JobId;
+
 use super::run::Loop;
-use crate::scheduler::{Action, Event, Fault, LeaseId, Millis, Reply, Write};
+use crate::scheduler::{Action, Event, Fault, LeaseId, Millis, Refusal, Reply, Write};
 
 /// Pause after the store has failed.
 const RETRY_MS: Millis = 1_000;
@@ -13,11 +15,10 @@ impl Loop {
     pub(super) fn settle(&mut self) {
         self.start_claimed();
         if self.retry_at.is_some_and(|time| self.clock.now() < time) {
-            self.refuse_new();
+            self.refuse();
             return self.publish();
         }
         self.retry_at = None;
-        self.next_status.store_error = None;
         while !self.backlog.is_empty() {
             match self.commit() {
                 Ok(events) => {
@@ -30,16 +31,30 @@ impl Loop {
                     for action in actions {
                         self.carry_out(action);
                     }
+                    self.store_works();
                 }
-                Err(error) => {
-                    self.retry_at = Some(self.clock.now() + RETRY_MS);
-                    self.next_status.store_error = Some(error.to_string());
-                    self.refuse_new();
-                    break;
-                }
+                Err(error) => return self.store_fails(&error),
             }
         }
+        // A store that was only asked for what it has refused since is tried by the next write.
+        self.store_works();
         self.publish();
+    }
+
+    fn store_fails(&mut self, error: &store::Error) {
+        self.retry_at = Some(self.clock.now() + RETRY_MS);
+        if self.next_status.store_error.is_none() {
+            self.step(Event::StoreFails);
+        }
+        self.next_status.store_error = Some(error.to_string());
+        self.refuse();
+        self.publish();
+    }
+
+    fn store_works(&mut self) {
+        if self.next_status.store_error.take().is_some() {
+            self.step(Event::StoreWorks);
+        }
     }
 
     /// Starts units whose claims are durable already, as those of prepared units are: their devices wait for
@@ -65,7 +80,7 @@ impl Loop {
 
     /// While the store fails, submissions that are not stored yet are refused rather than kept
     /// waiting.
-    fn refuse_new(&mut self) {
+    fn refuse(&mut self) {
         let Some(cause) = self.next_status.store_error.clone() else {
             return;
         };
@@ -84,19 +99,37 @@ impl Loop {
                 cause: cause.clone(),
             });
         }
-        // A refusal depends on no write: it goes out now.
-        let refuses = |action: &mut Action| {
-            matches!(
-                action,
-                Action::Reply {
-                    reply: Reply::Refused(_),
-                    ..
-                }
-            )
+        self.answer(&cause);
+    }
+
+    /// Lets no client wait for a store that fails. What depends on no write any more is said; that a job is
+    /// cancelled cannot be promised.
+    fn answer(&mut self, cause: &str) {
+        let finishing: HashSet<JobId> = self
+            .backlog
+            .iter()
+            .filter_map(|action| match action {
+                Action::Persist(Write::Finish { job, .. }) => Some(*job),
+                _ => None,
+            })
+            .collect();
+        let may_go = |action: &mut Action| match action {
+            Action::Reply { reply, .. } => match reply {
+                // That it is stored was the reason for the reply.
+                Reply::Admitted { job, .. } => !finishing.contains(job),
+                Reply::Refused(_) | Reply::Cancelled { .. } => true,
+            },
+            _ => false,
         };
-        let refusals: Vec<_> = self.backlog.extract_if(.., refuses).collect();
-        for refusal in refusals {
-            self.carry_out(refusal);
+        let replies: Vec<_> = self.backlog.extract_if(.., may_go).collect();
+        for mut action in replies {
+            if let Action::Reply { reply, .. } = &mut action
+                && matches!(reply, Reply::Cancelled { job: Some(_), .. })
+            {
+                let cause = cause.to_owned();
+                *reply = Reply::Refused(Refusal::NotStored { cause });
+            }
+            self.carry_out(action);
         }
     }
 

@@ -244,6 +244,18 @@ impl Judge for FakeJudge {
 pub(super) struct MoodyStore {
     pub(super) inner: SqliteStore,
     pub(super) full: AtomicBool,
+    /// It fills up with the next write of a lease.
+    pub(super) fills_with_claim: AtomicBool,
+}
+
+impl MoodyStore {
+    pub(super) fn open(folder: &std::path::Path) -> Arc<Self> {
+        Arc::new(Self {
+            inner: SqliteStore::open(folder).unwrap(),
+            full: AtomicBool::new(false),
+            fills_with_claim: AtomicBool::new(false),
+        })
+    }
 }
 
 impl Store for MoodyStore {
@@ -264,6 +276,10 @@ impl Store for MoodyStore {
     }
 
     fn apply(&self, changes: &[Change]) -> store::Result<()> {
+        let claims = |change: &Change| matches!(change, Change::Claim { .. });
+        if changes.iter().any(claims) && self.fills_with_claim.swap(false, Ordering::SeqCst) {
+            self.full.store(true, Ordering::SeqCst);
+        }
         if self.full.load(Ordering::SeqCst) {
             return Err(store::Error::DiskFull {
                 path: "jobs.db".into(),

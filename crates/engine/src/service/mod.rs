@@ -207,16 +207,17 @@ impl Service {
 
     /// Cancels an open job by any form of its name. Says whether a unit of it was running;
     /// `false` also if there is no such job.
+    ///
+    /// Errors: [`Error::Refused`] while the store fails (it may be cancelled all the same), and
+    /// [`Error::Stopped`].
     pub fn cancel(&self, name: &str) -> Result<bool, Error> {
         let name = name.to_owned();
         let reply = self.call(|reply| self.inbox.send(Message::Cancel { name, reply }))?;
-        Ok(matches!(
-            reply,
-            Reply::Cancelled {
-                was_running: true,
-                ..
-            }
-        ))
+        match reply {
+            Reply::Cancelled { was_running, .. } => Ok(was_running),
+            Reply::Refused(refusal) => Err(refusal.into()),
+            Reply::Admitted { .. } => Err(Error::Stopped),
+        }
     }
 
     /// Calls `done` when the job has ended, or at once if it has or is not known.

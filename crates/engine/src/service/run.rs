@@ -197,6 +197,9 @@ impl Loop {
                 self.step(Event::Submit { ticket, submission });
             }
             Message::Cancel { name, reply } => {
+                if let Some(cause) = self.next_status.store_error.clone() {
+                    return reply(Reply::Refused(Refusal::NotStored { cause }));
+                }
                 let ticket = self.ticket(reply);
                 self.step(Event::Cancel { ticket, name });
             }

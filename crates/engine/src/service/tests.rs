@@ -325,10 +325,7 @@ fn a_request_at_fault_and_a_panic_in_the_judge_fail_their_job_alone() {
 #[test]
 fn a_device_goes_on_to_a_prepared_unit_before_the_store_has_taken_the_proof() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(MoodyStore {
-        inner: SqliteStore::open(folder.path()).unwrap(),
-        full: AtomicBool::new(false),
-    });
+    let store = MoodyStore::open(folder.path());
     let filling = Arc::clone(&store);
     let device = FakeDevice::new("device", MOMENT, move |task| {
         if task.unit.index == 0 {
@@ -348,11 +345,7 @@ fn a_device_goes_on_to_a_prepared_unit_before_the_store_has_taken_the_proof() {
 #[test]
 fn while_the_store_fails_nothing_is_acknowledged_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let inner = SqliteStore::open(folder.path()).unwrap();
-    let store = Arc::new(MoodyStore {
-        inner,
-        full: AtomicBool::new(false),
-    });
+    let store = MoodyStore::open(folder.path());
     let filling = Arc::clone(&store);
     let device = FakeDevice::new("a", MOMENT, move |task| {
         if task.unit.index == 3 {
@@ -382,6 +375,62 @@ fn while_the_store_fails_nothing_is_acknowledged_and_nothing_is_lost() {
     for i in 0..3 {
         completes(&service, &submit(&service, &format!("refused {i}"), 1));
     }
+}
+
+/// A job that is stored is acknowledged, whatever cannot be written after it; and who cancels is told that it
+/// cannot be promised, instead of waiting.
+#[test]
+fn nobody_waits_for_a_store_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = MoodyStore::open(folder.path());
+    let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[right("a")]);
+    store.fills_with_claim.store(true, Ordering::SeqCst);
+    let admission = submit(&service, "stored", 1);
+    assert!(store.full.load(Ordering::SeqCst));
+    let refused = |error: Error| assert_eq!(error.code(), "STORE_UNAVAILABLE", "{error}");
+    refused(service.cancel("stored").unwrap_err());
+    refused(service.submit(submission(&service, "new", 1)).unwrap_err());
+    store.full.store(false, Ordering::SeqCst);
+    completes(&service, &admission);
+}
+
+/// However long it does: what was done before is not done in vain, and no device is blamed.
+#[test]
+fn nothing_runs_out_of_time_while_the_store_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = MoodyStore::open(folder.path());
+    let filling = Arc::clone(&store);
+    // The last proof of the first job comes when the disk is full.
+    let device = FakeDevice::new("a", MOMENT, move |task| {
+        if task.job.name == "first" && task.unit.index == 2 {
+            filling.full.store(true, Ordering::SeqCst);
+        }
+        Doing::Prove
+    });
+    let mut settings = settings();
+    let limits = &mut settings.scheduler;
+    (limits.assembly_limit_ms, limits.judge_limit_ms) = (1_500, 1_500);
+    (limits.stop_limit_ms, limits.heartbeat_ms) = (1_500, 1_500);
+    limits.unit_limit_ms.porep = 1_500;
+    (limits.unit_tries, limits.quarantine_after) = (1, 1);
+    let service = Service::start(
+        settings,
+        Arc::clone(&store) as Arc<dyn Store>,
+        Arc::new(FakeJudge),
+        vec![device],
+    )
+    .unwrap();
+    let second = submit(&service, "second", 20);
+    let mut urgent = submission(&service, "first", 3);
+    urgent.priority = Priority::High;
+    let first = service.submit(urgent).unwrap();
+    eventually("it shows", || service.status().store_error.is_some());
+    std::thread::sleep(Duration::from_secs(4));
+    store.full.store(false, Ordering::SeqCst);
+    completes(&service, &first);
+    completes(&service, &second);
+    assert_eq!(service.status().devices[0].1.status, DeviceStatus::Ready);
+    assert_eq!(finished(&service, first.job).record.attempt, 1);
 }
 
 #[test]
@@ -583,10 +632,7 @@ impl Observer for Auditor {
 #[test]
 fn no_unit_starts_without_a_stored_lease() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(MoodyStore {
-        inner: SqliteStore::open(folder.path()).unwrap(),
-        full: AtomicBool::new(false),
-    });
+    let store = MoodyStore::open(folder.path());
     let auditor = Arc::<Auditor>::default();
     let device = |name: &str| {
         FakeDevice::new(name, MOMENT, move |task| {

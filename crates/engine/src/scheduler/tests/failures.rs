@@ -475,3 +475,108 @@ fn a_finishing_unit_over_its_limit_is_the_one_that_failed() {
     let failed = &world.scheduler.devices[&DeviceId(0)].failed_units;
     assert_eq!(failed.iter().copied().collect::<Vec<_>>(), [(winning, 0)]);
 }
+
+/// While the store takes no writes, what was decided does not happen: nothing is late for it.
+#[test]
+fn nothing_is_late_for_the_time_in_which_the_store_fails() {
+    const DAY: Millis = 86_400_000;
+    let settings = Config {
+        heartbeat_ms: 15_000,
+        ..config()
+    };
+    let mut world = World::new(settings);
+    world.add_device(0, CircuitId::all().collect(), 1);
+    world.add_device(1, vec![SNAP], 0);
+    let (_, out) = world.submit_ok(submission(1, POREP, 1));
+    let whole = one(&out);
+    world.returned(whole.lease);
+    world.judged(whole.lease, Verdict::Right);
+    let (_, out) = world.submit_ok(submission(2, POREP, 2));
+    let (running, ahead) = (one(&out), prepared(&out)[0]);
+    let (_, out) = world.submit_ok(submission(3, SNAP, 1));
+    let checked = one(&out);
+    world.returned(checked.lease);
+    world.add_device(2, vec![WINDOW], 0);
+    stopped(&mut world, 2, 1);
+    world.cancel("job-2");
+    world.event(Event::StoreFails);
+    assert_eq!(world.scheduler.next_wake(), None);
+    world.now += DAY;
+    // It may be said again.
+    world.event(Event::StoreFails);
+    assert!(world.event(Event::Tick).is_empty());
+    assert!(world.event(Event::StoreWorks).is_empty());
+    assert!(world.event(Event::StoreWorks).is_empty());
+    // All go on as if no time had passed.
+    world.event(Event::UnitDiscarded { lease: ahead.lease });
+    assert!(begun(&world.prove(running)).is_empty());
+    let (job, attempt, result) = (whole.unit.job, whole.unit.attempt, Ok(()));
+    let joined = Event::Assembled {
+        job,
+        attempt,
+        result,
+    };
+    assert_eq!(ends(&world.event(joined)).len(), 1);
+    let right = world.judged(checked.lease, Verdict::Right);
+    let joins = |action: &Action| matches!(action, Action::Assemble { .. });
+    assert!(right.iter().any(joins));
+    let ready = |view: &DeviceView| view.status == DeviceStatus::Ready;
+    assert_eq!(world.scheduler.devices().filter(ready).count(), 2);
+    assert!(quarantined(&world).is_empty());
+    // And time passes again: the device that was to be started is.
+    let starts =
+        |action: &Action| matches!(action, Action::StartDevice { device, .. } if device.0 == 2);
+    assert!(world.pass(1_000).iter().any(starts));
+}
+
+/// What was late before is late after, by as much as was left.
+#[test]
+fn a_limit_goes_on_where_it_was_when_the_store_works_again() {
+    let mut world = World::with_devices(config(), 1);
+    let (_, out) = world.submit_ok(submission(1, WINNING, 1));
+    one(&out);
+    world.pass(119_000);
+    world.event(Event::StoreFails);
+    world.now += 1_000_000;
+    world.event(Event::StoreWorks);
+    assert!(stops(&world.pass(999)).is_empty());
+    assert_eq!(stops(&world.pass(1)), [DeviceId(0)]);
+}
+
+/// What began meanwhile has all its time from then on, and no more.
+#[test]
+fn what_begins_while_the_store_fails_has_its_limit_from_when_it_works() {
+    let settings = Config {
+        heartbeat_ms: 15_000,
+        ..config()
+    };
+    let mut world = World::new(settings);
+    world.add_device(0, CircuitId::all().collect(), 0);
+    world.add_device(1, vec![WINNING], 0);
+    let (_, out) = world.submit_ok(submission(1, WINNING, 1));
+    let first = one(&out);
+    world.submit_ok(submission(2, WINNING, 1));
+    world.submit_ok(submission(3, WINNING, 1));
+    world.event(Event::StoreFails);
+    world.now += 1_000_000;
+    world.prove(first);
+    let beats = Event::Heartbeat {
+        device: DeviceId(0),
+        incarnation: 1,
+    };
+    world.event(beats);
+    world.event(Event::StoreWorks);
+    // The second device was silent meanwhile: it has its fifteen seconds, less what was over.
+    world.now += 15_000;
+    assert_eq!(stops(&world.event(Event::Tick)), [DeviceId(0), DeviceId(1)]);
+    let mut world = World::with_devices(config(), 1);
+    let (_, out) = world.submit_ok(submission(1, WINNING, 1));
+    let first = one(&out);
+    world.submit_ok(submission(2, WINNING, 1));
+    world.event(Event::StoreFails);
+    world.now += 1_000_000;
+    one(&world.prove(first));
+    world.event(Event::StoreWorks);
+    assert!(stops(&world.pass(119_999)).is_empty());
+    assert_eq!(stops(&world.pass(1)), [DeviceId(0)]);
+}
