@@ -58,12 +58,7 @@ fn winning_post_does_not_wait_for_a_device_that_is_not_there() {
 #[test]
 fn a_process_that_dies_with_two_units_of_a_job_costs_each_a_try() {
     let mut world = World::new(config());
-    world.event(Event::DeviceAdded(DeviceSpec {
-        id: DeviceId(0),
-        circuits: CircuitId::all().collect(),
-        at_a_time: 2,
-        look_ahead: 0,
-    }));
+    world.plug_in(0, 2, 0);
     world.ready(0, 1);
     let (job, mut out) = world.submit_ok(submission(1, POREP, 2));
     for incarnation in 1..=3 {
@@ -90,12 +85,7 @@ fn a_process_that_dies_with_two_units_of_a_job_costs_each_a_try() {
 #[test]
 fn a_process_that_dies_with_many_units_has_failed_once() {
     let mut world = World::new(config());
-    world.event(Event::DeviceAdded(DeviceSpec {
-        id: DeviceId(0),
-        circuits: CircuitId::all().collect(),
-        at_a_time: 3,
-        look_ahead: 0,
-    }));
+    world.plug_in(0, 3, 0);
     world.ready(0, 1);
     let (_, out) = world.submit_ok(submission(1, POREP, 5));
     let first = begun(&out);
@@ -328,13 +318,7 @@ fn a_lost_device_is_started_again_after_growing_pauses() {
 #[test]
 fn a_device_that_does_not_become_ready_or_does_not_end_is_dealt_with() {
     let mut world = World::new(config());
-    let circuits = CircuitId::all().collect();
-    world.event(Event::DeviceAdded(DeviceSpec {
-        id: DeviceId(0),
-        circuits,
-        at_a_time: 1,
-        look_ahead: 0,
-    }));
+    world.plug_in(0, 1, 0);
     let out = world.pass(600_000);
     assert_eq!(stops(&out), [DeviceId(0)]);
     world.pass(60_000);
@@ -413,12 +397,7 @@ fn messages_are_one_bounded_line() {
 #[test]
 fn a_process_whose_units_all_fail_with_it_has_failed_once() {
     let mut world = World::new(config());
-    world.event(Event::DeviceAdded(DeviceSpec {
-        id: DeviceId(0),
-        circuits: CircuitId::all().collect(),
-        at_a_time: 4,
-        look_ahead: 0,
-    }));
+    world.plug_in(0, 4, 0);
     world.ready(0, 1);
     let (_, out) = world.submit_ok(submission(1, POREP, 4));
     for unit in begun(&out) {
@@ -436,12 +415,7 @@ fn the_ends_of_two_processes_with_two_units_each_are_two_failures() {
         unit_tries: 1,
         ..config()
     });
-    world.event(Event::DeviceAdded(DeviceSpec {
-        id: DeviceId(0),
-        circuits: CircuitId::all().collect(),
-        at_a_time: 2,
-        look_ahead: 0,
-    }));
+    world.plug_in(0, 2, 0);
     for incarnation in 1..=3 {
         world.ready(0, incarnation);
         let number = 2 * incarnation as u8;

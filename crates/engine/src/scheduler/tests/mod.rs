@@ -94,6 +94,16 @@ impl World {
         self.ready(id.0, 1);
     }
 
+    /// A device for all circuits that is not ready yet.
+    fn plug_in(&mut self, id: u32, at_a_time: usize, look_ahead: usize) {
+        self.event(Event::DeviceAdded(DeviceSpec {
+            id: DeviceId(id),
+            circuits: CircuitId::all().collect(),
+            at_a_time,
+            look_ahead,
+        }));
+    }
+
     fn ready(&mut self, device: u32, incarnation: Incarnation) {
         self.event(Event::DeviceReady {
             device: DeviceId(device),

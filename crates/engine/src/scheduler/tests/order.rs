@@ -372,12 +372,7 @@ fn a_device_that_is_done_with_a_unit_gets_the_next_before_its_proof_is_there() {
 
 /// A device that takes two units at a time, and looks one ahead.
 fn two_at_a_time(world: &mut World, id: u32) {
-    world.event(Event::DeviceAdded(DeviceSpec {
-        id: DeviceId(id),
-        circuits: CircuitId::all().collect(),
-        at_a_time: 2,
-        look_ahead: 1,
-    }));
+    world.plug_in(id, 2, 1);
     world.ready(id, 1);
 }
 
@@ -447,12 +442,7 @@ fn an_idle_device_takes_what_another_has_only_prepared() {
     world.add_device(0, CircuitId::all().collect(), 1);
     let (_, out) = world.submit_ok(submission(1, POREP, 2));
     let ahead = prepared(&out)[0];
-    world.event(Event::DeviceAdded(DeviceSpec {
-        id: DeviceId(1),
-        circuits: CircuitId::all().collect(),
-        at_a_time: 1,
-        look_ahead: 1,
-    }));
+    world.plug_in(1, 1, 1);
     let mut out = Vec::new();
     world.scheduler.step(
         world.now,
