@@ -196,7 +196,8 @@ impl<W: Work> Line<W> {
     }
 
     /// Whether there is room for one more. There always is for a unit that nothing else has to wait for:
-    /// an ordered one if no other ordered one has room, any if none has. So nothing stands still.
+    /// an ordered one if no other ordered one has room, any if none has. So nothing stands still. Nor does an
+    /// ordered one wait for places that those made ahead have.
     fn is_admitted(&self, limits: &Limits, id: W::Id, ordered: bool) -> bool {
         let (mut ahead, mut bytes, mut any) = (0, 0_u64, false);
         for slot in self.slots.values() {
@@ -205,7 +206,7 @@ impl<W: Work> Line<W> {
                 Stage::Preparing | Stage::Ready(_) => true,
                 Stage::Beyond => false,
             };
-            ahead += usize::from(is_ahead);
+            ahead += usize::from(is_ahead && (slot.is_ordered || !ordered));
             bytes = bytes.saturating_add(slot.bytes);
             any |= slot.is_ordered || !ordered;
         }

@@ -381,6 +381,30 @@ fn an_urgent_unit_does_not_wait_for_one_that_is_being_prepared() {
     proof(daemon.hears_of_units(), 1);
 }
 
+/// Nor for the room of those that are prepared and not ordered, while another's proof is made.
+#[test]
+fn an_urgent_unit_does_not_wait_for_room_that_units_made_ahead_take() {
+    let daemon = Daemon::new();
+    daemon.says(&Order::Prove(unit(1, 1, "finish:later")));
+    daemon.waits_for(1);
+    for lease in [2, 3] {
+        daemon.says(&Order::Prepare(unit(lease, 2, "prepare:now")));
+    }
+    daemon.doors.open("now");
+    daemon.waits_for(3);
+    // The device is free.
+    daemon.says(&Order::Prove(unit(4, 4, "")));
+    let proven = loop {
+        match daemon.reports.recv_timeout(Duration::from_secs(5)) {
+            Ok(Report::LeftDevice { lease: LeaseId(4) }) => break true,
+            Ok(_) => {}
+            Err(_) => break false,
+        }
+    };
+    daemon.doors.open("later");
+    assert!(proven, "the device had nothing to do");
+}
+
 #[test]
 fn discarding_is_answered_whatever_the_state() {
     let daemon = Daemon::new();
