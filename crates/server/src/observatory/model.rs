@@ -128,6 +128,7 @@ pub(super) struct Job {
     pub(super) name: String,
     pub(super) circuit: CircuitId,
     pub(super) accepted: Millis,
+    attempt: u32,
     pub(super) started: Option<Millis>,
     pub(super) ended: Option<(Millis, Outcome)>,
     pub(super) unit_count: u32,
@@ -267,8 +268,8 @@ impl State {
         if span.doing == Doing::Prove {
             self.leave(now, device);
         }
-        let wanted = |job: &Job| job.ended.is_none();
-        if !self.jobs.get(&key.job).is_some_and(wanted) {
+        let is_wanted = self.is_wanted(&key);
+        if !is_wanted {
             // Its job has ended meanwhile: nobody checks it.
             self.leases.remove(&id);
         }
@@ -281,7 +282,7 @@ impl State {
             ] {
                 self.metrics.phase(kind, phase, ms);
             }
-            if let Some(unit) = job.unit(key.index) {
+            if let Some(unit) = job.unit(key.index).filter(|_| is_wanted) {
                 unit.state = UnitState::Checking;
                 unit.timings = Some(*timings);
             }
@@ -332,12 +333,27 @@ impl State {
     /// With a process go its units. Those of open jobs are given back one by one; of those whose job has ended
     /// nothing more is heard.
     fn end_what_nobody_wants(&mut self, now: Millis, device: DeviceId) {
-        let is_open = |id: &JobId| self.jobs.get(id).is_some_and(|job| job.ended.is_none());
+        self.end_leases(now, device, |state, lease| !state.is_wanted(&lease.unit));
+    }
+
+    /// Whether the attempt of a unit is open.
+    fn is_wanted(&self, unit: &UnitKey) -> bool {
+        let is_open = |job: &Job| job.ended.is_none() && job.attempt == unit.attempt;
+        self.jobs.get(&unit.job).is_some_and(is_open)
+    }
+
+    /// Ends what a device's process has had, as far as it is over.
+    fn end_leases(
+        &mut self,
+        now: Millis,
+        device: DeviceId,
+        is_over: impl Fn(&Self, &Lease) -> bool,
+    ) {
         let gone: Vec<_> = self
             .leases
             .iter()
             .filter(|(_, lease)| lease.device == device && lease.doing != Doing::Check)
-            .filter(|(_, lease)| !is_open(&lease.unit.job))
+            .filter(|(_, lease)| is_over(self, lease))
             .map(|(id, _)| *id)
             .collect();
         for lease in gone {
@@ -363,6 +379,8 @@ impl State {
                     job.joining = Some(now);
                 }
             }
+            // What the last process got after its end goes nowhere.
+            Action::StartDevice { device, .. } => self.end_leases(now, *device, |_, _| true),
             Action::Quarantined { device, .. } => self.metrics.quarantined(*device),
             _ => {}
         }
@@ -372,10 +390,13 @@ impl State {
         match write {
             Write::Insert(record) => drop(self.insert(record)),
             Write::Restart {
-                job, accepted_ms, ..
+                job,
+                attempt,
+                accepted_ms,
+                ..
             } => {
                 if let Some(job) = self.jobs.get_mut(job) {
-                    job.accepted = *accepted_ms;
+                    (job.attempt, job.accepted) = (*attempt, *accepted_ms);
                     (job.started, job.ended, job.joining) = (None, None, None);
                     job.units.clear();
                     job.spans.clear();
@@ -407,6 +428,7 @@ impl State {
             name: record.name.clone(),
             circuit: record.circuit.parse().ok()?,
             accepted: record.accepted_ms,
+            attempt: record.attempt,
             started: record.started_ms,
             ended: None,
             unit_count: record.units,

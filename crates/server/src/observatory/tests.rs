@@ -246,6 +246,67 @@ fn what_an_ended_job_has_on_a_device_goes_with_the_process() {
     assert!(spans.iter().all(|span| span.end_ms.is_some()), "{spans:?}");
 }
 
+fn restart(observatory: &Observatory, now: Millis) {
+    let write = Write::Restart {
+        job: JOB,
+        attempt: 2,
+        accepted_ms: now,
+        priority: Priority::Normal,
+        deadline_ms: None,
+    };
+    observatory.action(now, &Action::Persist(write));
+}
+
+fn stopped() -> Event {
+    Event::DeviceStopped {
+        device: DEVICE,
+        incarnation: 1,
+        cause: "killed".to_owned(),
+    }
+}
+
+/// The job may have been submitted again: what was begun for it before is wanted no more for that.
+#[test]
+fn what_an_ended_attempt_had_on_a_device_goes_with_its_process_or_its_proof() {
+    let observatory = Observatory::new();
+    insert(&observatory, 1);
+    observatory.action(2_000, &start(1, 0));
+    finish(&observatory, 2_500, Outcome::Cancelled);
+    restart(&observatory, 2_600);
+    observatory.event(3_000, &stopped());
+    assert_eq!(observatory.at_work(), AtWork::default());
+    let spans = observatory.timeline(0, 9_000);
+    assert!(spans.iter().all(|span| span.end_ms.is_some()), "{spans:?}");
+    let observatory = Observatory::new();
+    insert(&observatory, 1);
+    observatory.action(2_000, &start(1, 0));
+    finish(&observatory, 2_500, Outcome::Cancelled);
+    restart(&observatory, 2_600);
+    observatory.returned(3_000, LeaseId(1), &TIMINGS);
+    assert_eq!(states(&observatory, 3_000), ["pending"]);
+    assert_eq!(observatory.at_work(), AtWork::default(), "nobody checks it");
+}
+
+/// A unit may have been given to a process that had ended already: what waited for the store is done late.
+#[test]
+fn what_a_process_got_after_its_end_is_gone_when_the_next_one_starts() {
+    let observatory = Observatory::new();
+    insert(&observatory, 2);
+    observatory.event(2_000, &stopped());
+    observatory.action(2_500, &start(1, 0));
+    finish(&observatory, 2_500, Outcome::Cancelled);
+    let (device, incarnation) = (DEVICE, 2);
+    observatory.action(
+        3_000,
+        &Action::StartDevice {
+            device,
+            incarnation,
+        },
+    );
+    assert_eq!(observatory.at_work(), AtWork::default());
+    assert_eq!(busy(&observatory), 0.5);
+}
+
 #[test]
 fn restored_jobs_show_what_was_proven() {
     let observatory = Observatory::new();
