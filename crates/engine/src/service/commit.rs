@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use store::JobId;
 
 use super::run::Loop;
-use crate::scheduler::{Action, Event, Fault, LeaseId, Millis, Refusal, Reply, Write};
+use crate::scheduler::{Action, Admitted, Event, Fault, LeaseId, Millis, Refusal, Reply, Write};
 
+/// A write that takes longer is as good as a store that fails meanwhile: the loop hears nobody.
+const SLOW_MS: Millis = 500;
 /// Pause after the store has failed.
 const RETRY_MS: Millis = 1_000;
 
@@ -20,8 +22,13 @@ impl Loop {
         }
         self.retry_at = None;
         while !self.backlog.is_empty() {
+            let began = self.clock.now();
             match self.commit() {
                 Ok(events) => {
+                    let was_slow = self.clock.now().saturating_sub(began) > SLOW_MS;
+                    if was_slow {
+                        self.step_at(began, Event::StoreFails);
+                    }
                     let actions = std::mem::take(&mut self.backlog);
                     self.count(&actions);
                     for event in events {
@@ -30,6 +37,9 @@ impl Loop {
                     self.publish();
                     for action in actions {
                         self.carry_out(action);
+                    }
+                    if was_slow && self.next_status.store_error.is_none() {
+                        self.step(Event::StoreWorks);
                     }
                     self.store_works();
                 }
@@ -103,31 +113,33 @@ impl Loop {
     }
 
     /// Lets no client wait for a store that fails. What depends on no write any more is said; that a job is
-    /// cancelled cannot be promised.
+    /// cancelled, or has what was asked for with a repeated request, cannot be promised.
     fn answer(&mut self, cause: &str) {
-        let finishing: HashSet<JobId> = self
+        let joining: HashSet<JobId> = self
             .backlog
             .iter()
             .filter_map(|action| match action {
-                Action::Persist(Write::Finish { job, .. }) => Some(*job),
+                Action::Persist(Write::Join { job, .. }) => Some(*job),
                 _ => None,
             })
             .collect();
-        let may_go = |action: &mut Action| match action {
-            Action::Reply { reply, .. } => match reply {
-                // That it is stored was the reason for the reply.
-                Reply::Admitted { job, .. } => !finishing.contains(job),
-                Reply::Refused(_) | Reply::Cancelled { .. } => true,
-            },
-            _ => false,
-        };
-        let replies: Vec<_> = self.backlog.extract_if(.., may_go).collect();
+        let is_reply = |action: &mut Action| matches!(action, Action::Reply { .. });
+        let replies: Vec<_> = self.backlog.extract_if(.., is_reply).collect();
         for mut action in replies {
-            if let Action::Reply { reply, .. } = &mut action
-                && matches!(reply, Reply::Cancelled { job: Some(_), .. })
-            {
-                let cause = cause.to_owned();
-                *reply = Reply::Refused(Refusal::NotStored { cause });
+            if let Action::Reply { reply, .. } = &mut action {
+                let is_promise = match reply {
+                    Reply::Cancelled { job, .. } => job.is_some(),
+                    // That it is stored was the reason for the reply.
+                    Reply::Admitted { how, job, .. } => {
+                        matches!(how, Admitted::Joined | Admitted::Completed)
+                            && joining.contains(job)
+                    }
+                    Reply::Refused(_) => false,
+                };
+                if is_promise {
+                    let cause = cause.to_owned();
+                    *reply = Reply::Refused(Refusal::NotStored { cause });
+                }
             }
             self.carry_out(action);
         }

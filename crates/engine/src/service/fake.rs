@@ -246,6 +246,8 @@ pub(super) struct MoodyStore {
     pub(super) full: AtomicBool,
     /// It fills up with the next write of a lease.
     pub(super) fills_with_claim: AtomicBool,
+    /// So long takes the next write, milliseconds.
+    pub(super) slow_ms: AtomicUsize,
 }
 
 impl MoodyStore {
@@ -254,6 +256,7 @@ impl MoodyStore {
             inner: SqliteStore::open(folder).unwrap(),
             full: AtomicBool::new(false),
             fills_with_claim: AtomicBool::new(false),
+            slow_ms: AtomicUsize::new(0),
         })
     }
 }
@@ -276,6 +279,8 @@ impl Store for MoodyStore {
     }
 
     fn apply(&self, changes: &[Change]) -> store::Result<()> {
+        let slow_ms = self.slow_ms.swap(0, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(slow_ms as u64));
         let claims = |change: &Change| matches!(change, Change::Claim { .. });
         if changes.iter().any(claims) && self.fills_with_claim.swap(false, Ordering::SeqCst) {
             self.full.store(true, Ordering::SeqCst);

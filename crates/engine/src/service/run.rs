@@ -181,7 +181,11 @@ impl Loop {
 
     /// Lets the scheduler take an event; what it wants done goes to the backlog.
     pub(super) fn step(&mut self, event: Event) {
-        let now = self.clock.now();
+        self.step_at(self.clock.now(), event);
+    }
+
+    /// The same, of an event that was at that time.
+    pub(super) fn step_at(&mut self, now: Millis, event: Event) {
         self.observer.event(now, &event);
         self.scheduler.step(now, event, &mut self.backlog);
     }

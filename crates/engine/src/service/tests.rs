@@ -394,6 +394,132 @@ fn nobody_waits_for_a_store_that_fails() {
     completes(&service, &admission);
 }
 
+/// Joins when it is told to.
+struct PatientJudge {
+    joins: Mutex<std::sync::mpsc::Sender<()>>,
+    may_join: Mutex<std::sync::mpsc::Receiver<()>>,
+}
+
+impl Judge for PatientJudge {
+    fn verify(
+        &self,
+        job: &JobInfo,
+        payload: &dyn Fn() -> Result<Vec<u8>, String>,
+        index: u32,
+        proof: &[u8],
+    ) -> Result<bool, String> {
+        FakeJudge.verify(job, payload, index, proof)
+    }
+
+    fn join(&self, job: &JobInfo, proofs: Vec<Vec<u8>>) -> Result<Joined, String> {
+        self.joins.lock().unwrap().send(()).unwrap();
+        self.may_join.lock().unwrap().recv().unwrap();
+        FakeJudge.join(job, proofs)
+    }
+}
+
+/// Nor who asks again for a job of which the end cannot be written.
+#[test]
+fn nobody_waits_for_the_end_of_a_job_that_the_store_does_not_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = MoodyStore::open(folder.path());
+    let (join, may_join) = channel();
+    let (joins, joining) = channel();
+    let judge = PatientJudge {
+        joins: Mutex::new(joins),
+        may_join: Mutex::new(may_join),
+    };
+    let service = Service::start(
+        settings(),
+        Arc::clone(&store) as Arc<dyn Store>,
+        Arc::new(judge),
+        vec![right("a")],
+    )
+    .unwrap();
+    let admission = submit(&service, "job", 1);
+    joining.recv().unwrap();
+    let again = submission(&service, "job", 1);
+    let (answer, answered) = channel();
+    let (go_on, may_go_on) = channel::<()>();
+    std::thread::scope(|scope| {
+        // The loop takes the end of the job and the request together.
+        let held = scope.spawn(|| service.ask(move |_| may_go_on.recv().unwrap()));
+        std::thread::sleep(Duration::from_millis(50));
+        join.send(()).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        service.submit_then(again, Box::new(move |reply| answer.send(reply).unwrap()));
+        store.full.store(true, Ordering::SeqCst);
+        go_on.send(()).unwrap();
+        held.join().unwrap().unwrap();
+    });
+    let reply = answered.recv_timeout(Duration::from_secs(5));
+    store.full.store(false, Ordering::SeqCst);
+    let error = reply.expect("nobody waits").unwrap_err();
+    assert_eq!(error.code(), "STORE_UNAVAILABLE", "{error}");
+    completes(&service, &admission);
+}
+
+/// What a repeated request asks for is acknowledged when it is stored.
+#[test]
+fn a_higher_priority_is_not_acknowledged_before_it_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = MoodyStore::open(folder.path());
+    let device = FakeDevice::new("a", Duration::from_secs(1), |_| Doing::Prove);
+    let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[device]);
+    let job = submit(&service, "job", 20).job;
+    let mut again = submission(&service, "job", 20);
+    again.priority = Priority::Critical;
+    store.full.store(true, Ordering::SeqCst);
+    let reply = service.submit(again);
+    // The process is killed.
+    drop(service);
+    let acknowledged = reply.is_ok();
+    let stored = store.job(job).unwrap().unwrap().priority;
+    assert!(
+        !acknowledged || stored == Priority::Critical,
+        "{reply:?}, {stored:?}"
+    );
+}
+
+/// Hears of devices that are told to stop.
+#[derive(Default)]
+struct Stops(AtomicUsize);
+
+impl Observer for Stops {
+    fn event(&self, _: Millis, _: &Event) {}
+    fn returned(&self, _: Millis, _: LeaseId, _: &store::Timings) {}
+    fn action(&self, _: Millis, action: &Action) {
+        if let Action::StopDevice { .. } = action {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// While the loop waits for the disk it hears no heartbeats: nobody was silent.
+#[test]
+fn no_device_is_stopped_for_a_write_that_took_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = MoodyStore::open(folder.path());
+    let stops = Arc::<Stops>::default();
+    let service = Service::start_observed(
+        settings(),
+        Arc::clone(&store) as Arc<dyn Store>,
+        Arc::new(FakeJudge),
+        vec![right("a"), right("b")],
+        Arc::clone(&stops) as Arc<dyn Observer>,
+    )
+    .unwrap();
+    eventually("they are ready", || {
+        let ready =
+            |(_, view): &(String, crate::scheduler::DeviceView)| view.status == DeviceStatus::Ready;
+        service.status().devices.iter().all(ready)
+    });
+    store.slow_ms.store(2_500, Ordering::SeqCst);
+    let admission = submit(&service, "job", 5);
+    completes(&service, &admission);
+    assert_eq!(stops.0.load(Ordering::SeqCst), 0);
+}
+
 /// However long it does: what was done before is not done in vain, and no device is blamed.
 #[test]
 fn nothing_runs_out_of_time_while_the_store_fails() {
