@@ -198,6 +198,10 @@ impl Lease {
 
     /// Nothing was done about it for a time.
     pub(super) fn put_off(&mut self, pause: &Pause, config: &Config) {
+        // What was leased meanwhile was not on the device.
+        if let (LeasePhase::Running { .. }, None) = (self.phase, self.left) {
+            self.started = pause.put_off(self.started, 0);
+        }
         let (limit, most) = match &mut self.phase {
             LeasePhase::Prepared => return,
             LeasePhase::Running { limit } => (limit, config.unit_limit_ms.get(self.circuit.kind)),

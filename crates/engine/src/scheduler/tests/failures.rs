@@ -554,3 +554,18 @@ fn what_begins_while_the_store_fails_has_its_limit_from_when_it_works() {
     assert!(stops(&world.pass(119_999)).is_empty());
     assert_eq!(stops(&world.pass(1)), [DeviceId(0)]);
 }
+
+/// The client has not had the device while the lease could not be stored.
+#[test]
+fn nobody_is_charged_for_the_time_in_which_the_store_fails() {
+    let mut world = World::with_devices(config(), 1);
+    world.event(Event::StoreFails);
+    let (_, out) = world.submit_ok(submission(1, POREP, 2));
+    let first = one(&out);
+    world.now += 3_600_000;
+    world.event(Event::StoreWorks);
+    // Only now it is on the device.
+    world.now += 1_000;
+    world.prove(first);
+    assert_eq!(world.scheduler.estimate(POREP), 1_000);
+}
