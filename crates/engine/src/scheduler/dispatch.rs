@@ -17,7 +17,7 @@ const URGENCY: u64 = 2;
 
 /// A choice that has not been made yet.
 pub(super) struct Pick {
-    job: JobId,
+    pub(super) job: JobId,
     unit: usize,
     class: Class,
     /// It was the guard's turn.
@@ -36,7 +36,7 @@ fn memory_of(class: Class, start: bool) -> Class {
 }
 
 /// What became of the attempt to give a device work.
-enum Given {
+pub(super) enum Given {
     Unit,
     /// The next unit in order does not fit into memory.
     NoMemory,
@@ -92,18 +92,7 @@ impl Scheduler {
         mut blocked: bool,
         out: &mut Vec<Action>,
     ) -> bool {
-        // Before younger ones that are not prepared.
-        let prepared = self.prepared_in_lane(device).next();
-        if let Some(lease) = prepared {
-            self.start_prepared(device, lease, out);
-            return blocked;
-        }
-        if let Some(pick) = self.next_in_lane(device) {
-            match self.give(device, &pick, true, out) {
-                Given::Unit => return blocked,
-                _ => blocked = true,
-            }
-        } else if self.start_another_s_prepared(device, |class| class == Class::Lane, out) {
+        if self.start_of_lane(device, &mut blocked, out) {
             return blocked;
         }
         if let Some(&lease) = self.devices[&device].prepared.first() {
@@ -112,53 +101,21 @@ impl Scheduler {
             match self.take(device, true, out) {
                 Given::Unit => {}
                 Given::NoMemory => blocked = true,
-                Given::Nothing => drop(self.start_another_s_prepared(device, |_| true, out)),
+                Given::Nothing => self.start_another_s_prepared(device, out),
             }
         }
         blocked
     }
 
-    fn next_in_lane(&self, device: DeviceId) -> Option<Pick> {
-        self.oldest_eligible(&self.devices[&device], Class::Lane, |_| true)
-    }
-
-    /// Whether a unit of the lane would not find its memory on this device, were it free.
-    fn lane_lacks_memory(&self, device: DeviceId) -> bool {
-        let next = self.next_in_lane(device);
-        next.is_some_and(|pick| !self.fits(self.jobs[&pick.job].unit_bytes, Class::Lane))
-    }
-
-    fn class_of(&self, lease: LeaseId) -> Class {
-        self.jobs[&self.leases[&lease].unit.job].class()
-    }
-
-    /// What a device has prepared of the lane, next first.
-    pub(super) fn prepared_in_lane(&self, device: DeviceId) -> impl Iterator<Item = LeaseId> {
-        let prepared = self.devices[&device].prepared.iter().copied();
-        prepared.filter(|lease| self.class_of(*lease) == Class::Lane)
-    }
-
-    /// Whether a device that has prepared so many units shall prepare one more. What is prepared of the
-    /// lane takes no other unit's place.
-    fn wants_look_ahead(&self, id: DeviceId, prepared: usize) -> bool {
+    /// Whether a device that has prepared so many units shall prepare one more.
+    pub(super) fn wants_look_ahead(&self, id: DeviceId, prepared: usize) -> bool {
         let device = &self.devices[&id];
         !device.has_room() && prepared + device.discarding < device.look_ahead
-    }
-
-    fn wants_look_ahead_in_lane(&self, id: DeviceId) -> bool {
-        self.wants_look_ahead(id, self.prepared_in_lane(id).count())
     }
 
     fn wants_look_ahead_below_lane(&self, id: DeviceId) -> bool {
         let prepared = self.devices[&id].prepared.len() - self.prepared_in_lane(id).count();
         self.wants_look_ahead(id, prepared)
-    }
-
-    fn look_ahead_in_lane(&mut self, device: DeviceId, out: &mut Vec<Action>) {
-        while self.wants_look_ahead_in_lane(device)
-            && let Some(pick) = self.next_in_lane(device)
-            && matches!(self.give(device, &pick, false, out), Given::Unit)
-        {}
     }
 
     /// Leases the next unit below the lane in order, to start it now or to prepare it.
@@ -203,7 +160,7 @@ impl Scheduler {
 
     /// The oldest job of a class with a unit for the device, as long as jobs, oldest first, are
     /// `wanted`.
-    fn oldest_eligible(
+    pub(super) fn oldest_eligible(
         &self,
         device: &Device,
         class: Class,
@@ -294,13 +251,19 @@ impl Scheduler {
         })
     }
 
-    /// Whether a unit is ready, and has not failed on this device while there is another that
-    /// has not tried it. WinningPoSt has no time for one that is not there at the moment.
+    /// Whether a unit is ready, and the device may try it.
     fn may_take(&self, device: &Device, job: &Job, index: usize) -> bool {
         let unit = &job.units[index];
         if unit.state != UnitState::Ready {
             return false;
         }
+        self.may_try(device, job, index)
+    }
+
+    /// Whether a unit has not failed on this device while there is another that has not tried it.
+    /// WinningPoSt has no time for one that is not there at the moment.
+    fn may_try(&self, device: &Device, job: &Job, index: usize) -> bool {
+        let unit = &job.units[index];
         let is_there = match job.class() {
             Class::Lane => Device::is_ready,
             _ => Device::is_usable,
@@ -312,7 +275,13 @@ impl Scheduler {
     }
 
     /// Leases a chosen unit, if its memory can be had.
-    fn give(&mut self, device: DeviceId, pick: &Pick, start: bool, out: &mut Vec<Action>) -> Given {
+    pub(super) fn give(
+        &mut self,
+        device: DeviceId,
+        pick: &Pick,
+        start: bool,
+        out: &mut Vec<Action>,
+    ) -> Given {
         let memory = memory_of(pick.class, start);
         if !self.fits(self.jobs[&pick.job].unit_bytes, memory) {
             return Given::NoMemory;
@@ -338,7 +307,7 @@ impl Scheduler {
     }
 
     /// Whether so much more memory can be had.
-    fn fits(&self, bytes: u64, class: Class) -> bool {
+    pub(super) fn fits(&self, bytes: u64, class: Class) -> bool {
         let all = self.memory_used.saturating_add(bytes) <= self.config.budget_bytes;
         let below = self.memory_used_below_lane.saturating_add(bytes) <= self.budget(class);
         all && (class == Class::Lane || below)
@@ -428,7 +397,12 @@ impl Scheduler {
         }
     }
 
-    fn start_prepared(&mut self, device: DeviceId, lease: LeaseId, out: &mut Vec<Action>) {
+    pub(super) fn start_prepared(
+        &mut self,
+        device: DeviceId,
+        lease: LeaseId,
+        out: &mut Vec<Action>,
+    ) {
         let phase = self.running(self.leases[&lease].circuit);
         let now = self.now;
         let entry = self
@@ -451,39 +425,47 @@ impl Scheduler {
         });
     }
 
-    /// A device that is free takes what another, busy, device has prepared, of the wanted classes. Says
-    /// whether there was something.
-    fn start_another_s_prepared(
-        &mut self,
-        device: DeviceId,
-        wanted: impl Fn(Class) -> bool,
-        out: &mut Vec<Action>,
-    ) -> bool {
-        let may_take = |lease: &LeaseId| {
+    /// An idle device without anything to do takes what another, busy, device has prepared.
+    fn start_another_s_prepared(&mut self, device: DeviceId, out: &mut Vec<Action>) {
+        // The other device holds its memory until it has dropped it.
+        let fits = |lease: &LeaseId| {
+            let lease = &self.leases[lease];
+            self.fits(lease.bytes, self.jobs[&lease.unit.job].class())
+        };
+        let next = self.prepared_elsewhere(device).find(fits);
+        if let Some(lease) = next {
+            self.take_over(device, lease, out);
+        }
+    }
+
+    /// What other, busy, devices have prepared and this one may prove.
+    pub(super) fn prepared_elsewhere(&self, id: DeviceId) -> impl Iterator<Item = LeaseId> {
+        let device = &self.devices[&id];
+        let others = self.devices.values().filter(move |other| other.id != id);
+        let busy = others.filter(|other| !other.running.is_empty());
+        let prepared = busy.flat_map(|other| other.prepared.iter().copied());
+        prepared.filter(move |lease| {
             let lease = &self.leases[lease];
             let job = &self.jobs[&lease.unit.job];
-            let unit = &job.units[lease.unit.index as usize];
-            // Its memory is held until the other device has dropped it.
-            wanted(job.class())
-                && self.devices[&device].serves(lease.circuit)
-                && !unit.failed_on.contains(&device)
-                && self.fits(lease.bytes, job.class())
-        };
-        let busy = self
-            .devices
-            .values()
-            .filter(|other| !other.running.is_empty());
-        let Some(lease) = busy
-            .flat_map(|other| &other.prepared)
-            .copied()
-            .find(may_take)
-        else {
-            return false;
-        };
-        let unit = self.leases[&lease].unit;
+            device.serves(lease.circuit) && self.may_try(device, job, lease.unit.index as usize)
+        })
+    }
+
+    /// Drops a unit that another device has prepared, and starts it on this one, if there is memory for both
+    /// until it is dropped. Says whether it is started.
+    pub(super) fn take_over(
+        &mut self,
+        device: DeviceId,
+        lease: LeaseId,
+        out: &mut Vec<Action>,
+    ) -> bool {
+        let (unit, bytes) = (self.leases[&lease].unit, self.leases[&lease].bytes);
+        let fits = self.fits(bytes, self.jobs[&unit.job].class());
         self.discard(lease, true, out);
-        self.lease(device, unit.job, unit.index as usize, true, out);
-        true
+        if fits {
+            self.lease(device, unit.job, unit.index as usize, true, out);
+        }
+        fits
     }
 
     /// Drops a prepared unit; if `wanted`, it waits again for a device.

@@ -2,6 +2,7 @@
 
 mod admission;
 mod failures;
+mod lane;
 mod order;
 
 use store::{Digest, JobId, Priority, UnitKey};

@@ -1,0 +1,251 @@
+//! WinningPoSt that is prepared ahead: on whichever device, and whatever becomes of it.
+
+use super::*;
+
+/// As [`super::config`], for tests in which time passes before something is dropped.
+fn config() -> Config {
+    Config {
+        heartbeat_ms: Millis::MAX / 2,
+        ..super::config()
+    }
+}
+
+fn sized(number: u8, circuit: CircuitId, units: u32, bytes: u64) -> Submission {
+    let mut job = submission(number, circuit, units);
+    job.unit_bytes = bytes;
+    job
+}
+
+fn job(number: u8) -> JobId {
+    JobId::from_bytes([number; 16])
+}
+
+fn unchecked() -> Verdict {
+    Verdict::Unknown("no payload".to_owned())
+}
+
+/// However it ends that what is prepared is not begun there: it is begun elsewhere, once.
+#[test]
+fn winning_post_prepared_on_a_device_that_is_lost_or_quarantined_is_begun_once() {
+    let lost = |world: &mut World, _: Begun| {
+        world.event(Event::DeviceStopped {
+            device: DeviceId(0),
+            incarnation: 1,
+            cause: "killed".to_owned(),
+        })
+    };
+    let wrong = |world: &mut World, running: Begun| {
+        // The wrong proof is one of a unit before: the device is busy with the next by then.
+        world.returned(running.lease);
+        world.judged(running.lease, Verdict::Wrong)
+    };
+    let hung = |world: &mut World, running: Begun| world.fail(running, Fault::Device);
+    type End = fn(&mut World, Begun) -> Vec<Action>;
+    for (at, end) in [lost as End, wrong, hung].into_iter().enumerate() {
+        let mut world = World::new(config());
+        world.add_device(0, CircuitId::all().collect(), 1);
+        let (_, out) = world.submit_ok(submission(1, POREP, 5));
+        let running = one(&out);
+        let (winning, out) = world.submit_ok(submission(2, WINNING, 1));
+        let ahead = prepared(&out)[0];
+        world.add_device(1, CircuitId::all().collect(), 1);
+        let out = world.event(Event::Tick);
+        // The second device was free: it has taken it over already, or does now.
+        assert!(begun(&out).is_empty());
+        let mut starts = begun(&world.log);
+        starts.retain(|begun| begun.unit.job == winning);
+        assert_eq!(starts.len(), 1, "case {at}");
+        assert_eq!(starts[0].device, DeviceId(1));
+        end(&mut world, running);
+        world.event(Event::UnitDiscarded { lease: ahead.lease });
+        starts = begun(&world.log);
+        starts.retain(|begun| begun.unit.job == winning);
+        assert_eq!(starts.len(), 1, "case {at}");
+    }
+    for end in [lost as End, hung] {
+        let mut world = World::new(config());
+        world.add_device(0, CircuitId::all().collect(), 1);
+        world.add_device(1, CircuitId::all().collect(), 0);
+        let (_, out) = world.submit_ok(submission(1, POREP, 5));
+        let running = begun(&out);
+        let (winning, out) = world.submit_ok(submission(2, WINNING, 1));
+        assert_eq!(prepared(&out)[0].device, DeviceId(0));
+        end(&mut world, running[0]);
+        let out = world.event(Event::UnitLeftDevice {
+            lease: running[1].lease,
+        });
+        let all: Vec<_> = begun(&world.log);
+        let winnings: Vec<_> = all.iter().filter(|b| b.unit.job == winning).collect();
+        assert_eq!(winnings.len(), 1, "{out:?}");
+    }
+}
+
+/// Cancelled, late or run down while it is prepared: nothing is left, neither memory nor leases.
+#[test]
+fn winning_post_that_ends_while_it_is_prepared_leaves_nothing() {
+    let prepared_one = || {
+        let mut world = World::new(config());
+        world.add_device(0, CircuitId::all().collect(), 1);
+        let (_, out) = world.submit_ok(submission(1, POREP, 1));
+        let running = one(&out);
+        let mut late = submission(2, WINNING, 1);
+        late.deadline_ms = Some(5_000);
+        let (_, out) = world.submit_ok(late);
+        (world, running, prepared(&out)[0])
+    };
+    let (mut world, running, ahead) = prepared_one();
+    assert_eq!(world.cancel("job-2"), (Some(job(2)), false));
+    world.event(Event::UnitDiscarded { lease: ahead.lease });
+    world.prove(running);
+    assert_eq!(world.scheduler.memory().0, 0);
+    let (mut world, running, ahead) = prepared_one();
+    assert_eq!(failure_code(&world.pass(5_000)), "DEADLINE_EXCEEDED");
+    world.event(Event::UnitDiscarded { lease: ahead.lease });
+    world.prove(running);
+    assert_eq!(world.scheduler.memory().0, 0);
+    let (mut world, running, ahead) = prepared_one();
+    world.event(Event::Drain);
+    world.event(Event::UnitDiscarded { lease: ahead.lease });
+    let out = world.prove(running);
+    assert!(out.contains(&Action::Drained));
+    assert_eq!(world.scheduler.memory().0, 0);
+}
+
+/// Steadily so many of them that one device has enough to do keep the other from no memory for long.
+#[test]
+fn steady_winning_posts_keep_a_large_unit_waiting_for_two_of_them_at_most() {
+    let mut world = World::new(config());
+    world.add_device(0, vec![WINNING], 1);
+    world.add_device(1, vec![POREP], 1);
+    let (_, out) = world.submit_ok(sized(1, POREP, 1, 500));
+    let porep = one(&out);
+    let (_, out) = world.submit_ok(sized(2, WINNING, 1, 60));
+    let mut running = one(&out);
+    world.submit_ok(sized(3, WINNING, 1, 60));
+    world.submit_ok(sized(4, WINNING, 1, 60));
+    let (large, _) = world.submit_ok(sized(100, POREP, 1, 900));
+    world.prove(porep);
+    for number in 5..30 {
+        world.submit_ok(sized(number, WINNING, 1, 60));
+        world.now += 1_000;
+        let out = world.prove(running);
+        let starts = begun(&out);
+        if starts.iter().any(|begun| begun.unit.job == large) {
+            assert!(number <= 7);
+            return;
+        }
+        running = *starts.iter().find(|begun| begun.device.0 == 0).unwrap();
+    }
+    panic!("it never had its memory");
+}
+
+/// Also one that has failed everywhere: nobody is left who could do better.
+#[test]
+fn a_free_device_takes_winning_post_prepared_elsewhere_that_failed_on_all() {
+    let mut world = World::new(config());
+    world.add_device(0, CircuitId::all().collect(), 1);
+    world.add_device(1, CircuitId::all().collect(), 1);
+    let (winning, out) = world.submit_ok(submission(1, WINNING, 1));
+    let first = one(&out);
+    world.returned(first.lease);
+    let second = one(&world.judged(first.lease, unchecked()));
+    assert_ne!(first.device, second.device);
+    world.returned(second.lease);
+    let (_, out) = world.submit_ok(submission(2, POREP, 9));
+    let running = begun(&out);
+    assert_eq!(running.len(), 2);
+    let out = world.judged(second.lease, unchecked());
+    let ahead = prepared(&out)[0];
+    assert_eq!(ahead.unit.job, winning);
+    let other = running.iter().find(|unit| unit.device != ahead.device);
+    let out = world.event(Event::UnitLeftDevice {
+        lease: other.unwrap().lease,
+    });
+    assert_eq!(
+        one(&out).unit.job,
+        winning,
+        "the next device that is free takes it"
+    );
+}
+
+/// Nothing behind it starts while it does not fit: what its preparation holds comes free first.
+#[test]
+fn nothing_passes_winning_post_that_is_prepared_elsewhere_for_want_of_memory() {
+    let mut world = World::new(config());
+    world.add_device(0, vec![POREP, WINNING], 0);
+    world.add_device(1, vec![WINDOW, WINNING], 1);
+    world.add_device(2, vec![WINNING], 0);
+    let (_, out) = world.submit_ok(sized(1, WINDOW, 1, 780));
+    assert_eq!(one(&out).device, DeviceId(1));
+    let (_, out) = world.submit_ok(sized(2, POREP, 50, 10));
+    let mut porep = one(&out);
+    let (_, out) = world.submit_ok(sized(3, WINNING, 1, 100));
+    assert_eq!(one(&out).device, DeviceId(2), "it has the lane's memory");
+    let (winning, out) = world.submit_ok(sized(4, WINNING, 1, 100));
+    assert_eq!(prepared(&out)[0].device, DeviceId(1));
+    for units in 0..20 {
+        world.now += 1_000;
+        let mut out = world.prove(porep);
+        let dropped: Vec<_> = out
+            .iter()
+            .filter_map(|action| match action {
+                Action::Discard { lease, .. } => Some(*lease),
+                _ => None,
+            })
+            .collect();
+        for lease in dropped {
+            out.extend(world.event(Event::UnitDiscarded { lease }));
+        }
+        let next = one(&out);
+        if next.unit.job == winning {
+            assert_eq!(units, 0, "so many units passed it");
+            return;
+        }
+        porep = next;
+    }
+    panic!("twenty units passed it, and it is not begun");
+}
+
+/// What waits prepared on a busy device is not passed by younger ones for as long as that is busy.
+#[test]
+fn younger_winning_posts_do_not_pass_for_ever_one_prepared_on_a_busy_device() {
+    let mut world = World::new(config());
+    world.add_device(0, vec![WINNING], 1);
+    world.add_device(1, vec![POREP, WINNING], 1);
+    world.submit_ok(submission(1, POREP, 1));
+    let (_, out) = world.submit_ok(submission(2, WINNING, 1));
+    let mut running = one(&out);
+    world.submit_ok(submission(3, WINNING, 1));
+    let (_, out) = world.submit_ok(submission(4, WINNING, 1));
+    assert_eq!(prepared(&out)[0].device, DeviceId(1));
+    for number in 5..40 {
+        world.submit_ok(submission(number, WINNING, 1));
+        world.now += 1_000;
+        running = one(&world.prove(running));
+        assert_eq!(running.device, DeviceId(0));
+        if running.unit.job == job(4) {
+            assert!(number <= 7, "{} passed it", number - 5);
+            return;
+        }
+    }
+    panic!("dozens of younger ones passed it");
+}
+
+/// Oldest first, whichever is prepared.
+#[test]
+fn a_winning_post_that_is_ready_again_goes_before_younger_ones_that_are_prepared() {
+    let mut world = World::new(config());
+    world.add_device(0, vec![WINNING], 2);
+    let (_, out) = world.submit_ok(submission(1, WINNING, 1));
+    let first = one(&out);
+    for number in 2..6 {
+        world.submit_ok(submission(number, WINNING, 1));
+    }
+    let second = one(&world.returned(first.lease));
+    world.judged(first.lease, unchecked());
+    assert_eq!(
+        one(&world.prove(second)).unit.job,
+        job(1),
+        "it waited for one unit"
+    );
+}
