@@ -8,25 +8,7 @@ use store::{JobId, UnitKey};
 use super::config::{Config, Millis};
 use super::event::{DeviceId, DeviceSpec, Incarnation, LeaseId};
 use super::job::Class;
-
-/// A time in which the store failed, and nothing that was decided happened.
-pub(super) struct Pause {
-    pub(super) length: Millis,
-    /// Its end.
-    pub(super) now: Millis,
-}
-
-impl Pause {
-    /// A limit after it: with as much time left as before, and what was set meanwhile with all the time
-    /// that it is ever given.
-    pub(super) fn put_off(&self, limit: Millis, most: Millis) -> Millis {
-        let longest = self.now.saturating_add(most);
-        match limit {
-            Millis::MAX => Millis::MAX,
-            limit => limit.saturating_add(self.length).min(longest),
-        }
-    }
-}
+use super::timers::Pause;
 
 /// What a device's process is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,29 @@
 
 use super::Scheduler;
 use super::config::Millis;
-use super::device::{DeviceState, LeasePhase, Pause};
+use super::device::{DeviceState, LeasePhase};
 use super::event::{Action, DeviceId, LeaseId};
 use super::job::Phase;
 use super::refusal::{Refusal, code};
+
+/// A time in which the store failed, and nothing that was decided happened.
+pub(super) struct Pause {
+    length: Millis,
+    /// Its end.
+    now: Millis,
+}
+
+impl Pause {
+    /// A limit after it: with as much time left as before, and what was set meanwhile with all the time
+    /// that it is ever given.
+    pub(super) fn put_off(&self, limit: Millis, most: Millis) -> Millis {
+        let longest = self.now.saturating_add(most);
+        match limit {
+            Millis::MAX => Millis::MAX,
+            limit => limit.saturating_add(self.length).min(longest),
+        }
+    }
+}
 
 impl Scheduler {
     /// When [`Event::Tick`](super::Event::Tick) is due, unless another event comes before.

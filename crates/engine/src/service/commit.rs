@@ -7,7 +7,7 @@ use store::JobId;
 use super::run::Loop;
 use crate::scheduler::{Action, Admitted, Event, Fault, LeaseId, Millis, Refusal, Reply, Write};
 
-/// A write that takes longer is as good as a store that fails meanwhile: the loop hears nobody.
+/// A write that takes longer counts as a store that fails meanwhile: the loop hears no heartbeats.
 const SLOW_MS: Millis = 500;
 /// Pause after the store has failed.
 const RETRY_MS: Millis = 1_000;
@@ -21,50 +21,60 @@ impl Loop {
             return self.publish();
         }
         self.retry_at = None;
-        while !self.backlog.is_empty() {
+        // When all that failed has been refused, nothing is left to try the store with: it counts as
+        // working until the next write.
+        while !self.backlog.is_empty() || self.store_works() {
             let began = self.clock.now();
             match self.commit() {
-                Ok(events) => {
-                    let was_slow = self.clock.now().saturating_sub(began) > SLOW_MS;
-                    if was_slow {
-                        self.step_at(began, Event::StoreFails);
-                    }
-                    let actions = std::mem::take(&mut self.backlog);
-                    self.count(&actions);
-                    for event in events {
-                        self.step(event);
-                    }
-                    self.publish();
-                    for action in actions {
-                        self.carry_out(action);
-                    }
-                    if was_slow && self.next_status.store_error.is_none() {
-                        self.step(Event::StoreWorks);
-                    }
-                    self.store_works();
-                }
+                Ok(events) => self.committed(began, events),
                 Err(error) => return self.store_fails(&error),
             }
         }
-        // A store that was only asked for what it has refused since is tried by the next write.
-        self.store_works();
         self.publish();
     }
 
-    fn store_fails(&mut self, error: &store::Error) {
-        self.retry_at = Some(self.clock.now() + RETRY_MS);
-        if self.next_status.store_error.is_none() {
-            self.step(Event::StoreFails);
+    /// Carries out what is durable now.
+    fn committed(&mut self, began: Millis, events: Vec<Event>) {
+        if self.clock.now().saturating_sub(began) > SLOW_MS {
+            self.stand_still(began);
         }
+        let actions = std::mem::take(&mut self.backlog);
+        self.count(&actions);
+        for event in events {
+            self.step(event);
+        }
+        self.publish();
+        for action in actions {
+            self.carry_out(action);
+        }
+        self.store_works();
+    }
+
+    fn store_fails(&mut self, error: &store::Error) {
+        let now = self.clock.now();
+        self.retry_at = Some(now + RETRY_MS);
+        self.stand_still(now);
         self.next_status.store_error = Some(error.to_string());
         self.refuse();
         self.publish();
     }
 
-    fn store_works(&mut self) {
-        if self.next_status.store_error.take().is_some() {
+    /// Lets no limit run from this time on.
+    fn stand_still(&mut self, since: Millis) {
+        if !self.stands_still {
+            self.stands_still = true;
+            self.step_at(since, Event::StoreFails);
+        }
+    }
+
+    /// Lets the limits run again; says whether they stood still.
+    fn store_works(&mut self) -> bool {
+        self.next_status.store_error = None;
+        let stood_still = std::mem::take(&mut self.stands_still);
+        if stood_still {
             self.step(Event::StoreWorks);
         }
+        stood_still
     }
 
     /// Starts units whose claims are durable already, as those of prepared units are: their devices wait for

@@ -60,6 +60,8 @@ pub(super) struct Loop {
     pub(super) backlog: Vec<Action>,
     /// Set while the store fails: when to try again.
     pub(super) retry_at: Option<Millis>,
+    /// The scheduler was told that the store fails, and not yet that it works.
+    pub(super) stands_still: bool,
     lease_ms: Millis,
     next_renewal: Millis,
     retention: Retention,
@@ -116,6 +118,7 @@ impl Loop {
             bytes: Bytes::default(),
             backlog: Vec::new(),
             retry_at: None,
+            stands_still: false,
             lease_ms,
             next_renewal: began,
             retention: settings.retention,
