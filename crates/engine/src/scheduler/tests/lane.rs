@@ -1,4 +1,4 @@
-//! WinningPoSt that is prepared ahead: on whichever device, and whatever becomes of it.
+//! WinningPoSt: before all else, prepared ahead on whichever device, and whatever becomes of it.
 
 use super::*;
 
@@ -248,4 +248,141 @@ fn a_winning_post_that_is_ready_again_goes_before_younger_ones_that_are_prepared
         job(1),
         "it waited for one unit"
     );
+}
+
+#[test]
+fn winning_post_takes_the_next_device_that_is_free_even_before_what_is_prepared() {
+    let mut world = World::new(config());
+    world.add_device(0, CircuitId::all().collect(), 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 5));
+    let (running, prepared) = (one(&out), prepared(&out)[0]);
+    let (winning, out) = world.submit_ok(submission(2, WINNING, 1));
+    assert!(begun(&out).is_empty());
+    let out = world.prove(running);
+    let lane = one(&out);
+    assert_eq!(lane.unit.job, winning);
+    let out = world.prove(lane);
+    assert_eq!(
+        one(&out),
+        prepared,
+        "then the prepared unit, under its lease"
+    );
+}
+
+/// So a device that proves nothing else has no gaps, and one that proves other things has one less.
+#[test]
+fn winning_post_is_prepared_ahead_beside_what_else_is() {
+    let mut world = World::new(config());
+    world.add_device(0, CircuitId::all().collect(), 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 5));
+    let (running, porep) = (one(&out), prepared(&out)[0]);
+    let (_, out) = world.submit_ok(submission(2, WINNING, 1));
+    let second = prepared(&out)[0];
+    let (third, out) = world.submit_ok(submission(3, WINNING, 1));
+    assert!(prepared(&out).is_empty(), "one is prepared at a time");
+    let out = world.event(Event::UnitLeftDevice {
+        lease: running.lease,
+    });
+    assert_eq!(one(&out), second, "under its lease");
+    let ahead = prepared(&out);
+    assert_eq!((ahead.len(), ahead[0].unit.job), (1, third));
+    // A younger one that is not prepared does not pass it.
+    world.submit_ok(submission(4, WINNING, 1));
+    let out = world.prove(second);
+    assert_eq!(one(&out), ahead[0]);
+    let fourth = prepared(&out)[0];
+    let out = world.prove(ahead[0]);
+    assert_eq!(one(&out), fourth);
+    assert_eq!(one(&world.prove(fourth)), porep);
+}
+
+#[test]
+fn a_free_device_takes_winning_post_that_another_has_prepared_before_all_else() {
+    let mut world = World::new(config());
+    world.add_device(0, CircuitId::all().collect(), 1);
+    world.add_device(1, CircuitId::all().collect(), 1);
+    let (_, out) = world.submit_ok(submission(1, POREP, 9));
+    let running = begun(&out);
+    assert_eq!((running.len(), prepared(&out).len()), (2, 2));
+    let (_, out) = world.submit_ok(submission(2, WINNING, 1));
+    let ahead = prepared(&out)[0];
+    assert_eq!(ahead.device, DeviceId(0));
+    let out = world.event(Event::UnitLeftDevice {
+        lease: running[1].lease,
+    });
+    let taken = one(&out);
+    assert_eq!((taken.device, taken.unit), (DeviceId(1), ahead.unit));
+    assert!(out.contains(&Action::Discard {
+        device: DeviceId(0),
+        lease: ahead.lease
+    }));
+    // It is not begun twice.
+    world.event(Event::UnitDiscarded { lease: ahead.lease });
+    let out = world.event(Event::UnitLeftDevice {
+        lease: running[0].lease,
+    });
+    assert_eq!(one(&out).unit.job, JobId::from_bytes([1; 16]));
+}
+
+/// Whatever is prepared, there is memory for a WinningPoSt that starts.
+#[test]
+fn what_is_prepared_ahead_of_winning_post_takes_none_of_its_memory() {
+    let mut world = World::new(config());
+    world.add_device(0, CircuitId::all().collect(), 1);
+    world.add_device(1, CircuitId::all().collect(), 0);
+    let sized = |number, circuit, bytes| {
+        let mut job = submission(number, circuit, 1);
+        job.unit_bytes = bytes;
+        job
+    };
+    let (_, out) = world.submit_ok(sized(1, POREP, 450));
+    let first = one(&out);
+    let (_, out) = world.submit_ok(sized(2, POREP, 400));
+    let second = one(&out);
+    // 50 are left of the 900 that all may have, and the lane's own 100.
+    let (_, out) = world.submit_ok(sized(3, WINNING, 60));
+    assert!(prepared(&out).is_empty());
+    let (_, out) = world.submit_ok(sized(4, WINNING, 60));
+    assert!(prepared(&out).is_empty());
+    let out = world.prove(second);
+    assert_eq!(one(&out).unit.job, JobId::from_bytes([3; 16]));
+    let out = world.event(Event::UnitLeftDevice { lease: first.lease });
+    assert_eq!(one(&out).unit.job, JobId::from_bytes([4; 16]));
+    // The PoRep's proof is being made still.
+    assert_eq!(world.scheduler.memory().0, 570);
+}
+
+#[test]
+fn winning_post_has_memory_of_its_own() {
+    let mut world = World::with_devices(config(), 2);
+    let mut hungry = submission(1, POREP, 2);
+    hungry.unit_bytes = 900;
+    let (_, out) = world.submit_ok(hungry);
+    one(&out);
+    let mut winning = submission(2, WINNING, 1);
+    winning.unit_bytes = 100;
+    let (job, out) = world.submit_ok(winning);
+    assert_eq!(one(&out).unit.job, job);
+}
+
+/// What is prepared for later gets no memory that a WinningPoSt waits for.
+#[test]
+fn nothing_is_prepared_while_winning_post_waits_for_memory() {
+    let mut world = World::new(config());
+    world.add_device(0, vec![WINNING], 0);
+    world.add_device(1, CircuitId::all().collect(), 1);
+    let mut sized = |number, circuit, units, bytes| {
+        let mut job = submission(number, circuit, units);
+        job.unit_bytes = bytes;
+        world.submit_ok(job)
+    };
+    sized(1, WINNING, 1, 100);
+    let (_, out) = sized(2, POREP, 9, 400);
+    let (running, ahead) = (one(&out), prepared(&out)[0]);
+    let (winning, _) = sized(3, WINNING, 1, 600);
+    let out = world.prove(running);
+    assert_eq!(one(&out), ahead, "500 are in use, 600 more do not fit");
+    assert!(prepared(&out).is_empty());
+    let out = world.prove(ahead);
+    assert_eq!(one(&out).unit.job, winning);
 }

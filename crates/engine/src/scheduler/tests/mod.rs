@@ -3,6 +3,7 @@
 mod admission;
 mod failures;
 mod lane;
+mod leaving;
 mod order;
 
 use store::{Digest, JobId, Priority, UnitKey};

@@ -1,5 +1,7 @@
 //! The service with stand-in devices: what is promised is kept, whatever fails.
 
+mod durability;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
@@ -9,9 +11,9 @@ use std::time::Instant;
 use filecoin::{CircuitId, ProofKind, SectorSize};
 use store::{JobState, OpenJob, Priority, SqliteStore};
 
-use super::fake::{Doing, FakeDevice, FakeJudge, MoodyStore, right_job_proof};
+use super::fake::{Doing, FakeDevice, FakeJudge, right_job_proof};
 use super::*;
-use crate::scheduler::{Action, DeviceStatus, Fault, KindCounts, LeaseId, Write};
+use crate::scheduler::{DeviceStatus, Fault, KindCounts};
 
 const POREP: CircuitId = CircuitId::new(ProofKind::Porep, SectorSize::KiB2);
 const MOMENT: Duration = Duration::from_millis(2);
@@ -30,11 +32,24 @@ fn start(folder: &Path, devices: &[Arc<FakeDevice>]) -> Service {
 }
 
 fn start_on(store: Arc<dyn Store>, devices: &[Arc<FakeDevice>]) -> Service {
+    start_with(settings(), store, devices)
+}
+
+fn start_with(settings: Settings, store: Arc<dyn Store>, devices: &[Arc<FakeDevice>]) -> Service {
+    start_observed(settings, store, devices, Arc::new(observer::Nobody))
+}
+
+fn start_observed(
+    settings: Settings,
+    store: Arc<dyn Store>,
+    devices: &[Arc<FakeDevice>],
+    observer: Arc<dyn Observer>,
+) -> Service {
     let devices = devices
         .iter()
         .map(|device| Arc::clone(device) as Arc<dyn Device>)
         .collect();
-    Service::start(settings(), store, Arc::new(FakeJudge), devices).unwrap()
+    Service::start_observed(settings, store, Arc::new(FakeJudge), devices, observer).unwrap()
 }
 
 fn right(name: &str) -> Arc<FakeDevice> {
@@ -321,244 +336,6 @@ fn a_request_at_fault_and_a_panic_in_the_judge_fail_their_job_alone() {
     assert_eq!(finished(&service, again.job).record.attempt, 2);
 }
 
-/// What is written when a unit ends is nothing that the next one has to wait for.
-#[test]
-fn a_device_goes_on_to_a_prepared_unit_before_the_store_has_taken_the_proof() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = MoodyStore::open(folder.path());
-    let filling = Arc::clone(&store);
-    let device = FakeDevice::new("device", MOMENT, move |task| {
-        if task.unit.index == 0 {
-            filling.full.store(true, Ordering::SeqCst);
-        }
-        Doing::Prove
-    });
-    let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[Arc::clone(&device)]);
-    let admission = submit(&service, "two units", 2);
-    eventually("the second unit begins", || {
-        device.begun.load(Ordering::Relaxed) == 2
-    });
-    assert!(store.full.swap(false, Ordering::SeqCst));
-    completes(&service, &admission);
-}
-
-#[test]
-fn while_the_store_fails_nothing_is_acknowledged_and_nothing_is_lost() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = MoodyStore::open(folder.path());
-    let filling = Arc::clone(&store);
-    let device = FakeDevice::new("a", MOMENT, move |task| {
-        if task.unit.index == 3 {
-            filling.full.store(true, Ordering::SeqCst);
-        }
-        Doing::Prove
-    });
-    let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[device]);
-    let running = submit(&service, "running", 20);
-    eventually("the disk is full", || store.full.load(Ordering::SeqCst));
-    for i in 0..3 {
-        let submission = submission(&service, &format!("refused {i}"), 1);
-        let error = service.submit(submission).unwrap_err();
-        assert_eq!(error.code(), "STORE_UNAVAILABLE", "{error}");
-        assert!(error.to_string().contains("no space left"), "{error}");
-    }
-    eventually("it shows", || service.status().store_error.is_some());
-    let waited = service
-        .wait(running.job, Some(Duration::from_millis(200)))
-        .unwrap();
-    assert_eq!(waited, Waited::TimedOut);
-    store.full.store(false, Ordering::SeqCst);
-    completes(&service, &running);
-    eventually("it is well again", || {
-        service.status().store_error.is_none()
-    });
-    for i in 0..3 {
-        completes(&service, &submit(&service, &format!("refused {i}"), 1));
-    }
-}
-
-/// A job that is stored is acknowledged, whatever cannot be written after it; and who cancels is told that it
-/// cannot be promised, instead of waiting.
-#[test]
-fn nobody_waits_for_a_store_that_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = MoodyStore::open(folder.path());
-    let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[right("a")]);
-    store.fills_with_claim.store(true, Ordering::SeqCst);
-    let admission = submit(&service, "stored", 1);
-    assert!(store.full.load(Ordering::SeqCst));
-    let refused = |error: Error| assert_eq!(error.code(), "STORE_UNAVAILABLE", "{error}");
-    refused(service.cancel("stored").unwrap_err());
-    refused(service.submit(submission(&service, "new", 1)).unwrap_err());
-    store.full.store(false, Ordering::SeqCst);
-    completes(&service, &admission);
-}
-
-/// Joins when it is told to.
-struct PatientJudge {
-    joins: Mutex<std::sync::mpsc::Sender<()>>,
-    may_join: Mutex<std::sync::mpsc::Receiver<()>>,
-}
-
-impl Judge for PatientJudge {
-    fn verify(
-        &self,
-        job: &JobInfo,
-        payload: &dyn Fn() -> Result<Vec<u8>, String>,
-        index: u32,
-        proof: &[u8],
-    ) -> Result<bool, String> {
-        FakeJudge.verify(job, payload, index, proof)
-    }
-
-    fn join(&self, job: &JobInfo, proofs: Vec<Vec<u8>>) -> Result<Joined, String> {
-        self.joins.lock().unwrap().send(()).unwrap();
-        self.may_join.lock().unwrap().recv().unwrap();
-        FakeJudge.join(job, proofs)
-    }
-}
-
-/// Nor who asks again for a job of which the end cannot be written.
-#[test]
-fn nobody_waits_for_the_end_of_a_job_that_the_store_does_not_take() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = MoodyStore::open(folder.path());
-    let (join, may_join) = channel();
-    let (joins, joining) = channel();
-    let judge = PatientJudge {
-        joins: Mutex::new(joins),
-        may_join: Mutex::new(may_join),
-    };
-    let service = Service::start(
-        settings(),
-        Arc::clone(&store) as Arc<dyn Store>,
-        Arc::new(judge),
-        vec![right("a")],
-    )
-    .unwrap();
-    let admission = submit(&service, "job", 1);
-    joining.recv().unwrap();
-    let again = submission(&service, "job", 1);
-    let (answer, answered) = channel();
-    let (go_on, may_go_on) = channel::<()>();
-    std::thread::scope(|scope| {
-        // The loop takes the end of the job and the request together.
-        let held = scope.spawn(|| service.ask(move |_| may_go_on.recv().unwrap()));
-        std::thread::sleep(Duration::from_millis(50));
-        join.send(()).unwrap();
-        std::thread::sleep(Duration::from_millis(50));
-        service.submit_then(again, Box::new(move |reply| answer.send(reply).unwrap()));
-        store.full.store(true, Ordering::SeqCst);
-        go_on.send(()).unwrap();
-        held.join().unwrap().unwrap();
-    });
-    let reply = answered.recv_timeout(Duration::from_secs(5));
-    store.full.store(false, Ordering::SeqCst);
-    let error = reply.expect("nobody waits").unwrap_err();
-    assert_eq!(error.code(), "STORE_UNAVAILABLE", "{error}");
-    completes(&service, &admission);
-}
-
-/// What a repeated request asks for is acknowledged when it is stored.
-#[test]
-fn a_higher_priority_is_not_acknowledged_before_it_is_stored() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = MoodyStore::open(folder.path());
-    let device = FakeDevice::new("a", Duration::from_secs(1), |_| Doing::Prove);
-    let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[device]);
-    let job = submit(&service, "job", 20).job;
-    let mut again = submission(&service, "job", 20);
-    again.priority = Priority::Critical;
-    store.full.store(true, Ordering::SeqCst);
-    let reply = service.submit(again);
-    // The process is killed.
-    drop(service);
-    let acknowledged = reply.is_ok();
-    let stored = store.job(job).unwrap().unwrap().priority;
-    assert!(
-        !acknowledged || stored == Priority::Critical,
-        "{reply:?}, {stored:?}"
-    );
-}
-
-/// Hears of devices that are told to stop.
-#[derive(Default)]
-struct Stops(AtomicUsize);
-
-impl Observer for Stops {
-    fn event(&self, _: Millis, _: &Event) {}
-    fn returned(&self, _: Millis, _: LeaseId, _: &store::Timings) {}
-    fn action(&self, _: Millis, action: &Action) {
-        if let Action::StopDevice { .. } = action {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-}
-
-/// While the loop waits for the disk it hears no heartbeats: nobody was silent.
-#[test]
-fn no_device_is_stopped_for_a_write_that_took_long() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = MoodyStore::open(folder.path());
-    let stops = Arc::<Stops>::default();
-    let service = Service::start_observed(
-        settings(),
-        Arc::clone(&store) as Arc<dyn Store>,
-        Arc::new(FakeJudge),
-        vec![right("a"), right("b")],
-        Arc::clone(&stops) as Arc<dyn Observer>,
-    )
-    .unwrap();
-    eventually("they are ready", || {
-        let ready =
-            |(_, view): &(String, crate::scheduler::DeviceView)| view.status == DeviceStatus::Ready;
-        service.status().devices.iter().all(ready)
-    });
-    store.slow_ms.store(2_500, Ordering::SeqCst);
-    let admission = submit(&service, "job", 5);
-    completes(&service, &admission);
-    assert_eq!(stops.0.load(Ordering::SeqCst), 0);
-}
-
-/// However long it does: what was done before is not done in vain, and no device is blamed.
-#[test]
-fn nothing_runs_out_of_time_while_the_store_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = MoodyStore::open(folder.path());
-    let filling = Arc::clone(&store);
-    // The last proof of the first job comes when the disk is full.
-    let device = FakeDevice::new("a", MOMENT, move |task| {
-        if task.job.name == "first" && task.unit.index == 2 {
-            filling.full.store(true, Ordering::SeqCst);
-        }
-        Doing::Prove
-    });
-    let mut settings = settings();
-    let limits = &mut settings.scheduler;
-    (limits.assembly_limit_ms, limits.judge_limit_ms) = (1_500, 1_500);
-    (limits.stop_limit_ms, limits.heartbeat_ms) = (1_500, 1_500);
-    limits.unit_limit_ms.porep = 1_500;
-    (limits.unit_tries, limits.quarantine_after) = (1, 1);
-    let service = Service::start(
-        settings,
-        Arc::clone(&store) as Arc<dyn Store>,
-        Arc::new(FakeJudge),
-        vec![device],
-    )
-    .unwrap();
-    let second = submit(&service, "second", 20);
-    let mut urgent = submission(&service, "first", 3);
-    urgent.priority = Priority::High;
-    let first = service.submit(urgent).unwrap();
-    eventually("it shows", || service.status().store_error.is_some());
-    std::thread::sleep(Duration::from_secs(4));
-    store.full.store(false, Ordering::SeqCst);
-    completes(&service, &first);
-    completes(&service, &second);
-    assert_eq!(service.status().devices[0].1.status, DeviceStatus::Ready);
-    assert_eq!(finished(&service, first.job).record.attempt, 1);
-}
-
 #[test]
 fn results_go_after_their_time_and_the_request_is_a_new_job_then() {
     let folder = tempfile::tempdir().unwrap();
@@ -566,8 +343,7 @@ fn results_go_after_their_time_and_the_request_is_a_new_job_then() {
     let mut settings = settings();
     settings.retention.max_results = 1;
     settings.sweep_every_ms = 50;
-    let device = right("a") as Arc<dyn Device>;
-    let service = Service::start(settings, store, Arc::new(FakeJudge), vec![device]).unwrap();
+    let service = start_with(settings, store, &[right("a")]);
     let old = submit(&service, "old", 1);
     completes(&service, &old);
     completes(&service, &submit(&service, "new", 1));
@@ -689,14 +465,8 @@ fn an_observer_sees_a_job_from_its_submission_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
     let notes = Arc::new(Notes::default());
-    let service = Service::start_observed(
-        settings(),
-        store,
-        Arc::new(FakeJudge),
-        vec![right("a")],
-        Arc::clone(&notes) as Arc<dyn Observer>,
-    )
-    .unwrap();
+    let observer = Arc::clone(&notes) as Arc<dyn Observer>;
+    let service = start_observed(settings(), store, &[right("a")], observer);
     completes(&service, &submit(&service, "a job", 1));
     assert_eq!(
         *notes.0.lock().unwrap(),
@@ -718,91 +488,4 @@ fn an_observer_sees_a_job_from_its_submission_to_its_end() {
         refused,
         Err(Error::Refused(crate::scheduler::Refusal::Draining))
     ));
-}
-
-/// Sees whether a unit is given to a device in the order in which that may be.
-#[derive(Default)]
-struct Auditor {
-    /// Leases whose claims are durable and which have not ended.
-    stands: Mutex<BTreeSet<LeaseId>>,
-    /// Devices with a process that was not told to end.
-    up: Mutex<BTreeSet<DeviceId>>,
-    starts: AtomicUsize,
-    wrong: Mutex<Vec<String>>,
-}
-
-impl Observer for Auditor {
-    fn event(&self, _: Millis, _: &Event) {}
-    fn returned(&self, _: Millis, _: LeaseId, _: &store::Timings) {}
-    fn action(&self, _: Millis, action: &Action) {
-        let (mut stands, mut up) = (self.stands.lock().unwrap(), self.up.lock().unwrap());
-        match action {
-            Action::Persist(Write::Claim { lease, .. }) => drop(stands.insert(*lease)),
-            Action::Persist(Write::Release { lease, .. } | Write::Prove { lease, .. })
-            | Action::Discard { lease, .. } => drop(stands.remove(lease)),
-            Action::StartDevice { device, .. } => drop(up.insert(*device)),
-            Action::StopDevice { device, .. } => drop(up.remove(device)),
-            Action::Start { lease, device, .. } => {
-                self.starts.fetch_add(1, Ordering::SeqCst);
-                if !stands.contains(lease) || !up.contains(device) {
-                    self.wrong.lock().unwrap().push(format!("{action:?}"));
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whatever fails and whoever cancels: no unit starts before its lease is stored, or after it has
-/// ended; and while the store fails devices only come to an end of what they have.
-#[test]
-fn no_unit_starts_without_a_stored_lease() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = MoodyStore::open(folder.path());
-    let auditor = Arc::<Auditor>::default();
-    let device = |name: &str| {
-        FakeDevice::new(name, MOMENT, move |task| {
-            match (task.lease.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % 32 {
-                0 => Doing::Die,
-                1 => Doing::Fail(Fault::Device),
-                2 | 3 => Doing::Fail(Fault::Try),
-                _ => Doing::Leave,
-            }
-        }) as Arc<dyn Device>
-    };
-    let mut settings = settings();
-    settings.scheduler.unit_tries = 1_000;
-    settings.scheduler.quarantine_after = 1_000;
-    let service = Service::start_observed(
-        settings,
-        Arc::clone(&store) as Arc<dyn Store>,
-        Arc::new(FakeJudge),
-        vec![device("a"), device("b")],
-        Arc::clone(&auditor) as Arc<dyn Observer>,
-    )
-    .unwrap();
-    let mut jobs = Vec::new();
-    for round in 0..3 {
-        for i in 0..12 {
-            jobs.push(submit(&service, &format!("job {round} {i}"), 1 + i % 4));
-        }
-        service.cancel(&format!("job {round} 10")).unwrap();
-        store.full.store(true, Ordering::SeqCst);
-        let refused = submission(&service, &format!("refused {round}"), 1);
-        assert!(service.submit(refused).is_err());
-        let before = auditor.starts.load(Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(100));
-        let more = auditor.starts.load(Ordering::SeqCst) - before;
-        assert!(more <= 2, "{more} starts while the store fails, 2 prepared");
-        store.full.store(false, Ordering::SeqCst);
-        eventually("the store is well", || {
-            service.status().store_error.is_none()
-        });
-        jobs.push(submit(&service, &format!("job {round} 10"), 3));
-    }
-    for job in &jobs {
-        completes(&service, job);
-    }
-    let wrong = auditor.wrong.lock().unwrap();
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
