@@ -126,6 +126,11 @@ fn plans_need_no_gpu_and_keep_to_the_memory_given() {
         assert!(bytes("resident_bytes") >= last);
         last = bytes("resident_bytes");
     }
+    // A third proof at a time where sums are short, two of them otherwise.
+    for (circuit, units) in [("winning-32g", 3), ("snap-8m", 2)] {
+        let plan = run(["circuit", "plan", circuit, "--vram", "80GiB", "--json"]).json();
+        assert_eq!(plan["units"], units, "{circuit}");
+    }
     // A prepared key has one more point of h, points of the inputs in l, and no vector c.
     let prepared = [
         "circuit",

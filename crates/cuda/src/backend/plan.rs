@@ -179,7 +179,7 @@ impl ProofPlan {
             },
             choices,
             ms: ms.iter().sum::<f64>() * pieces as f64,
-            reason: "it fits beside two proofs".to_owned(),
+            reason: format!("it fits beside {units} proofs"),
         }))
     }
 

@@ -232,6 +232,35 @@ fn few_terms_have_their_points_apart() {
     println!("resident, pieces: {pieces:?}");
 }
 
+/// With a byte less than it needs there are two, whose sums are done in the same way.
+#[test]
+fn a_third_proof_takes_nothing_from_the_sums() {
+    let case = Case::new(700, 0, 1);
+    let plan = |vram_bytes, multiprocessors| {
+        let target = PlanTarget {
+            vram_bytes,
+            limited: true,
+            multiprocessors,
+            callers: 1,
+        };
+        ProofPlan::new("the circuit", &case.circuit, target).unwrap()
+    };
+    let (mut few, mut enough) = (case.least(), 1 << 32);
+    while few + 1 < enough {
+        let middle = u64::midpoint(few, enough);
+        match plan(middle, 132).units() {
+            3 => enough = middle,
+            _ => few = middle,
+        }
+    }
+    let (two, three) = (plan(few, 132), plan(enough, 132));
+    assert_eq!((two.units(), three.units()), (2, 3));
+    assert_eq!(two.resident_bytes(), three.resident_bytes());
+    assert_eq!(two.unit_bytes(), three.unit_bytes());
+    // By the model a device with so few multiprocessors takes long.
+    assert_eq!(plan(1 << 32, 1).units(), 2);
+}
+
 /// Measured: 8 bytes of the device for each page of 4 KiB that witnesses are staged in.
 #[test]
 fn plans_count_the_page_tables_of_staged_witnesses() {
