@@ -39,6 +39,6 @@ pub use judge::ProofJudge;
 pub use keys::{KeyLimits, KeyRing};
 pub use pipeline::{packed_bytes, unit_bytes};
 pub use process::{Nobody, Watcher, WorkerProcess, WorkerSpec};
-pub use prover::{CircuitProver, DeviceMemory};
+pub use prover::{CircuitProver, DeviceMemory, OnDevice};
 pub use pulse::Pulse;
 pub use serve::{End, Prover, Served, UnitError, serve};

@@ -46,6 +46,8 @@ pub struct WorkerSpec {
     pub circuits: Vec<CircuitId>,
     /// How many units run on it at a time, until it says otherwise.
     pub at_a_time: usize,
+    /// How many more of WinningPoSt may run beside those.
+    pub lane_places: usize,
     /// How many units beside the running ones it prepares, and as many of WinningPoSt.
     pub look_ahead: usize,
     /// How long a process that was told to stop may go on with its unit before it is killed. Must
@@ -209,6 +211,10 @@ impl Device for WorkerProcess {
 
     fn at_a_time(&self) -> usize {
         self.spec.at_a_time
+    }
+
+    fn lane_places(&self) -> usize {
+        self.spec.lane_places
     }
 
     fn look_ahead(&self) -> usize {

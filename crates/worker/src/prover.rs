@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use engine::scheduler::Fault;
-use filecoin::{CircuitId, Request, WitnessError, check};
+use filecoin::{CircuitId, ProofKind, Request, WitnessError, check};
 use groth16::progress::Progress;
 use groth16::{Backend, BackendError, DeviceKind, GroupSums};
 use pipeline::{Lane, Limits, Pools, Spans, Statement};
@@ -17,25 +17,30 @@ use crate::serve::{Prover, UnitError};
 
 /// The memory of a device that has its own.
 pub trait DeviceMemory: Send + Sync {
-    /// Digests of the circuits whose keys are there, and the bytes that each takes; `None` for a device
-    /// without memory of its own.
-    fn resident(&self) -> Option<Vec<([u8; 32], u64)>>;
+    /// The circuits whose keys are there; `None` for a device without memory of its own.
+    fn resident(&self) -> Option<Vec<OnDevice>>;
     /// Takes a circuit out, once no proof uses it; how many bytes that frees.
     fn unload(&self, circuit: &CompiledCircuit) -> u64;
     /// Bytes that are free.
     fn free(&self) -> Option<u64>;
-    /// How many proofs there is memory for at a time, of the circuit that has it for most; `None` if
-    /// that does not depend on memory, or nothing is there.
-    fn at_a_time(&self) -> Option<usize> {
-        None
-    }
+}
+
+/// A circuit whose key is in the memory of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnDevice {
+    /// The circuit's digest.
+    pub circuit: [u8; 32],
+    /// What it takes, bytes.
+    pub bytes: u64,
+    /// For so many proofs at a time there is memory.
+    pub proofs: usize,
 }
 
 /// Of a processor.
 struct NoMemory;
 
 impl DeviceMemory for NoMemory {
-    fn resident(&self) -> Option<Vec<([u8; 32], u64)>> {
+    fn resident(&self) -> Option<Vec<OnDevice>> {
         None
     }
 
@@ -137,6 +142,18 @@ impl CircuitProver {
             device_memory: Box::new(memory),
             ..self
         }
+    }
+
+    /// What is in the device's own memory, of the keys that are loaded.
+    fn on_device(&self) -> Option<Vec<(CircuitId, OnDevice)>> {
+        let resident = self.device_memory.resident()?;
+        let on_device = |(id, _): (CircuitId, u64)| {
+            let digest = id.compiled().ok()?.digest();
+            let found = resident.iter().find(|key| key.circuit == digest);
+            found.map(|key| (id, *key))
+        };
+        let loaded = self.keys.loaded().into_iter();
+        Some(loaded.filter_map(on_device).collect())
     }
 
     /// Runs `test` before the first unit; a device that fails it takes none.
@@ -276,17 +293,11 @@ impl Prover for CircuitProver {
     }
 
     fn keys(&self) -> Vec<(CircuitId, u64)> {
-        let loaded = self.keys.loaded();
-        let Some(resident) = self.device_memory.resident() else {
-            return loaded;
-        };
-        // Those in the device's memory, with what they take there.
-        let on_device = |(id, _): (CircuitId, u64)| {
-            let digest = id.compiled().ok()?.digest();
-            let found = resident.iter().find(|(circuit, _)| *circuit == digest);
-            found.map(|(_, bytes)| (id, *bytes))
-        };
-        loaded.into_iter().filter_map(on_device).collect()
+        match self.on_device() {
+            None => self.keys.loaded(),
+            // Those in the device's memory, with what they take there.
+            Some(there) => there.iter().map(|(id, key)| (*id, key.bytes)).collect(),
+        }
     }
 
     fn free_memory(&self) -> Option<u64> {
@@ -294,9 +305,16 @@ impl Prover for CircuitProver {
     }
 
     fn at_a_time(&self) -> Option<usize> {
-        let most = self.limits.device_threads;
-        (self.device_memory.at_a_time()).map(|proofs| proofs.clamp(1, most))
+        at_a_time(&self.on_device()?, self.limits.device_threads)
     }
+}
+
+/// How many units may be on a device at a time with these keys, at most `most`; `None` if they do not say. Those of
+/// WinningPoSt have places beside, and no other unit shall have these.
+fn at_a_time(there: &[(CircuitId, OnDevice)], most: usize) -> Option<usize> {
+    let others = there.iter().filter(|(id, _)| id.kind != ProofKind::Winning);
+    let proofs = others.map(|(_, key)| key.proofs).max()?;
+    Some(proofs.clamp(1, most))
 }
 
 /// Whom to blame for a proof that was not made.
@@ -317,5 +335,28 @@ fn fault_of(error: &pipeline::Error) -> Fault {
             _ => Fault::Try,
         },
         _ => Fault::Try,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn winning_post_says_nothing_about_the_places_of_others() {
+        let key = |name: &str, proofs| {
+            let on_device = OnDevice {
+                circuit: [0; 32],
+                bytes: 1,
+                proofs,
+            };
+            (CircuitId::parse(name).unwrap(), on_device)
+        };
+        let (winning, porep) = (key("winning-32g", 3), key("porep-32g", 2));
+        assert_eq!(at_a_time(&[], 4), None);
+        assert_eq!(at_a_time(&[winning], 4), None);
+        assert_eq!(at_a_time(&[winning, porep], 4), Some(2));
+        assert_eq!(at_a_time(&[porep, key("snap-32g", 9)], 4), Some(4));
+        assert_eq!(at_a_time(&[key("wpost-32g", 0)], 4), Some(1));
     }
 }

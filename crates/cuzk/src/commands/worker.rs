@@ -11,7 +11,7 @@ use groth16::{Backend, CpuBackend};
 use pipeline::{Limits, Pools};
 use r1cs::CompiledCircuit;
 use serde::{Deserialize, Serialize};
-use worker::{CircuitProver, DeviceMemory, KeyLimits, KeyRing, Pulse, Served, serve};
+use worker::{CircuitProver, DeviceMemory, KeyLimits, KeyRing, OnDevice, Pulse, Served, serve};
 
 use crate::Context;
 use crate::cli::{WorkerArgs, WorkerDevice};
@@ -23,7 +23,10 @@ use crate::{keys, logging, memory};
 /// Units that a GPU has at a time until its worker has loaded a key and says how many there is memory for: while
 /// the sums of one run, the next is uploaded and begins.
 pub const GPU_UNITS: usize = 2;
-/// Units that are prepared for a GPU beside those: a small witness takes a thread for twice as long as
+/// Units of WinningPoSt that a GPU has beside those: one need not wait for any of the others, and where they come one
+/// after the other there are as many as have memory at a time (three), and one that follows at once.
+pub const GPU_LANE_PLACES: usize = 2;
+/// Units that are prepared for a GPU beside all these: a small witness takes a thread for twice as long as
 /// the GPU its sums.
 pub const GPU_LOOK_AHEAD: usize = 3;
 /// Added to a worker's share of memory, in thousandths, when the system looks for whom to kill.
@@ -118,12 +121,13 @@ fn gpu(
     backend.expect_callers(GPU_PROOFS_MAX);
     let threads = rayon::current_num_threads();
     let bytes = memory::available().unwrap_or(u64::MAX).min(GPU_UNIT_BYTES);
+    let at_most = GPU_PROOFS_MAX + GPU_LANE_PLACES;
     let pools = Pools::new(threads.saturating_sub(THREADS_LEFT));
     let pools = pools.map_err(|error| proving::no_threads().because(&error))?;
     let (tested, loaded) = (Arc::clone(&backend), Arc::clone(&backend));
     let epoch = backend.epoch()?;
     let prover = CircuitProver::new(backend, KeyRing::new(store, keys), pulse, circuits)
-        .with_limits(Limits::new(GPU_PROOFS_MAX, threads, bytes), Some(pools))
+        .with_limits(Limits::new(at_most, threads, bytes), Some(pools))
         .with_epoch(epoch)
         .with_device_memory(GpuMemory(loaded));
     Ok(prover.with_memory(vram).with_self_test(move || {
@@ -139,21 +143,18 @@ fn gpu(
 struct GpuMemory(Arc<GpuBackend>);
 
 impl DeviceMemory for GpuMemory {
-    fn resident(&self) -> Option<Vec<([u8; 32], u64)>> {
+    fn resident(&self) -> Option<Vec<OnDevice>> {
         let resident = self.0.resident().into_iter();
-        Some(
-            resident
-                .map(|circuit| (circuit.circuit, circuit.planned_bytes))
-                .collect(),
-        )
+        let on_device = resident.map(|circuit| OnDevice {
+            circuit: circuit.circuit,
+            bytes: circuit.planned_bytes,
+            proofs: circuit.proofs,
+        });
+        Some(on_device.collect())
     }
 
     fn unload(&self, circuit: &CompiledCircuit) -> u64 {
         self.0.unload(&circuit.digest())
-    }
-
-    fn at_a_time(&self) -> Option<usize> {
-        self.0.resident().iter().map(|circuit| circuit.proofs).max()
     }
 
     fn free(&self) -> Option<u64> {

@@ -14,7 +14,7 @@ use super::fleet::{Fleet, Known, Member};
 use super::{STOP_GRACE, gpus};
 use crate::Context;
 use crate::cli::{DaemonArgs, Device};
-use crate::commands::worker::{GPU_LOOK_AHEAD, GPU_UNITS, GpuDocument, with_keys};
+use crate::commands::worker::{GPU_LANE_PLACES, GPU_LOOK_AHEAD, GPU_UNITS, GpuDocument, with_keys};
 use crate::failure::{Exit, Failure};
 
 /// The GPUs, or the CPU where there is none; nothing is started yet.
@@ -49,6 +49,7 @@ pub fn start(
         environment: Vec::new(),
         circuits,
         at_a_time: 1,
+        lane_places: 0,
         look_ahead: 1,
         stop_grace: STOP_GRACE,
     };
@@ -70,6 +71,7 @@ pub fn start(
             let mut spec = spec(name, &format!("gpu:{}", gpu.uuid), circuits.collect());
             spec.environment = only(&gpu);
             spec.at_a_time = GPU_UNITS;
+            spec.lane_places = GPU_LANE_PLACES;
             spec.look_ahead = GPU_LOOK_AHEAD;
             Member {
                 process: process(spec),

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use filecoin::ProofKind;
+
 use super::Scheduler;
 use super::device::LeasePhase;
+use super::event::LeaseId;
 use super::job::{Class, Phase, UnitState};
 
 impl Scheduler {
@@ -138,8 +141,14 @@ impl Scheduler {
                 "a unit runs once"
             );
             assert!(
-                device.running.len() <= device.at_a_time_most,
+                device.running.len() <= device.at_a_time_most + device.lane_places,
                 "no more units on a device than it takes"
+            );
+            let lane = |id: &&LeaseId| self.leases[*id].circuit.kind == ProofKind::Winning;
+            let of_lane = device.running.iter().filter(lane).count();
+            assert!(
+                device.running.len() - of_lane <= device.at_a_time_most,
+                "no unit on a place of the lane"
             );
             let prepared = of(|phase| phase == LeasePhase::Prepared);
             assert_eq!(prepared, device.prepared.iter().copied().collect());

@@ -33,6 +33,8 @@ pub(super) struct Device {
     pub(super) id: DeviceId,
     pub(super) circuits: BTreeSet<CircuitId>,
     pub(super) at_a_time: usize,
+    /// So many more are for the lane.
+    pub(super) lane_places: usize,
     /// Before its process has said how many.
     pub(super) at_a_time_first: usize,
     /// The largest that there has been.
@@ -72,6 +74,7 @@ impl Device {
             id: spec.id,
             circuits: spec.circuits.iter().copied().collect(),
             at_a_time: spec.at_a_time.max(1),
+            lane_places: spec.lane_places,
             at_a_time_first: spec.at_a_time.max(1),
             at_a_time_most: spec.at_a_time.max(1),
             look_ahead: spec.look_ahead,
@@ -101,9 +104,19 @@ impl Device {
         self.quarantine.is_none() && self.state == DeviceState::Ready
     }
 
-    /// Whether it may start a unit now.
-    pub(super) fn has_room(&self) -> bool {
-        self.running.len() < self.at_a_time
+    /// Units that may run on it at a time, if enough of them are of the lane.
+    pub(super) fn places(&self) -> usize {
+        self.at_a_time + self.lane_places
+    }
+
+    /// Whether it may start a unit of the lane now.
+    pub(super) fn has_room_for_lane(&self) -> bool {
+        self.running.len() < self.places()
+    }
+
+    /// Whether one more may be prepared beside so many.
+    pub(super) fn prepares_more(&self, prepared: usize) -> bool {
+        prepared + self.discarding < self.look_ahead
     }
 
     pub(super) fn serves(&self, circuit: CircuitId) -> bool {

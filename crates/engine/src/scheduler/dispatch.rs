@@ -57,11 +57,11 @@ impl Scheduler {
             .collect();
         let mut blocked = false;
         // The second units when every device has had its first: work spreads before it piles up.
-        let most = ready.iter().map(|id| self.devices[id].at_a_time).max();
+        let most = ready.iter().map(|id| self.devices[id].places()).max();
         for depth in 0..most.unwrap_or(0) {
             for &id in &ready {
                 let device = &self.devices[&id];
-                if device.running.len() == depth && device.has_room() {
+                if device.running.len() == depth && device.has_room_for_lane() {
                     blocked |= self.start_something(id, blocked, out);
                 }
             }
@@ -83,7 +83,7 @@ impl Scheduler {
         }
     }
 
-    /// Starts a unit on a device with room for it. Returns whether memory kept the next unit in order from
+    /// Starts a unit on a device with room for one, if only of the lane. Returns whether memory kept the next unit in order from
     /// starting; `blocked` says that this was so on another device already, so that only what
     /// has its memory, and the lane, may start.
     fn start_something(
@@ -92,7 +92,7 @@ impl Scheduler {
         mut blocked: bool,
         out: &mut Vec<Action>,
     ) -> bool {
-        if self.start_of_lane(device, &mut blocked, out) {
+        if self.start_of_lane(device, &mut blocked, out) || !self.has_room_below_lane(device) {
             return blocked;
         }
         if let Some(&lease) = self.devices[&device].prepared.first() {
@@ -107,15 +107,10 @@ impl Scheduler {
         blocked
     }
 
-    /// Whether a device that has prepared so many units shall prepare one more.
-    pub(super) fn wants_look_ahead(&self, id: DeviceId, prepared: usize) -> bool {
-        let device = &self.devices[&id];
-        !device.has_room() && prepared + device.discarding < device.look_ahead
-    }
-
     fn wants_look_ahead_below_lane(&self, id: DeviceId) -> bool {
-        let prepared = self.devices[&id].prepared.len() - self.prepared_in_lane(id).count();
-        self.wants_look_ahead(id, prepared)
+        let device = &self.devices[&id];
+        let prepared = device.prepared.len() - self.prepared_in_lane(id).count();
+        !self.has_room_below_lane(id) && device.prepares_more(prepared)
     }
 
     /// Leases the next unit below the lane in order, to start it now or to prepare it.

@@ -63,6 +63,8 @@ pub struct DeviceSpec {
     pub circuits: Vec<CircuitId>,
     /// So many units run on it at a time, at least one, until it says otherwise.
     pub at_a_time: usize,
+    /// And so many more of the lane.
+    pub lane_places: usize,
     /// So many units beside the running ones may be prepared, and as many of the lane.
     pub look_ahead: usize,
 }

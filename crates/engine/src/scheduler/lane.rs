@@ -87,10 +87,23 @@ impl Scheduler {
 
     /// Prepares units of the lane ahead, beside what else is: they take no other unit's place.
     pub(super) fn look_ahead_in_lane(&mut self, device: DeviceId, out: &mut Vec<Action>) {
-        while self.wants_look_ahead(device, self.prepared_in_lane(device).count())
+        while self.wants_look_ahead_in_lane(device)
             && let Some(pick) = self.next_in_lane(device)
             && matches!(self.give(device, &pick, false, out), Given::Unit)
         {}
+    }
+
+    /// Whether a device may start a unit that is not of the lane now. Those of the lane have their own places first.
+    pub(super) fn has_room_below_lane(&self, id: DeviceId) -> bool {
+        let device = &self.devices[&id];
+        let others = |lease: &&LeaseId| self.class_of(**lease) != Class::Lane;
+        let others = device.running.iter().filter(others).count();
+        others < device.at_a_time && device.has_room_for_lane()
+    }
+
+    fn wants_look_ahead_in_lane(&self, id: DeviceId) -> bool {
+        let device = &self.devices[&id];
+        !device.has_room_for_lane() && device.prepares_more(self.prepared_in_lane(id).count())
     }
 
     /// What a device has prepared of the lane.

@@ -76,6 +76,10 @@ pub trait Device: Send + Sync {
     fn at_a_time(&self) -> usize {
         1
     }
+    /// How many more of WinningPoSt may run beside those.
+    fn lane_places(&self) -> usize {
+        0
+    }
     /// How many units beside the running ones it prepares, and as many of WinningPoSt.
     fn look_ahead(&self) -> usize;
     /// Starts the process; it says [`Port::ready`], then [`Port::heartbeat`] every few seconds.

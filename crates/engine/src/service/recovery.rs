@@ -17,6 +17,7 @@ impl Loop {
             id: DeviceId(id),
             circuits: device.circuits(),
             at_a_time: device.at_a_time(),
+            lane_places: device.lane_places(),
             look_ahead: device.look_ahead(),
         };
         let specs: Vec<_> = (0..).zip(&self.devices).map(spec).collect();

@@ -104,6 +104,7 @@ fn device(number: u64, unit_ms: u64) -> Arc<dyn Device> {
         environment: Vec::new(),
         circuits: CircuitId::all().collect(),
         at_a_time: 1,
+        lane_places: 0,
         look_ahead: 1,
         stop_grace: Duration::from_secs(5),
     };

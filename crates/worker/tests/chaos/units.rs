@@ -89,6 +89,7 @@ pub fn cannot_start() {
         environment: Vec::new(),
         circuits: CircuitId::all().collect(),
         at_a_time: 1,
+        lane_places: 0,
         look_ahead: 1,
         stop_grace: Duration::ZERO,
     };

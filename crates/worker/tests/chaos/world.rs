@@ -78,6 +78,7 @@ pub fn actor(name: &str, options: &[&str]) -> Arc<WorkerProcess> {
         environment: Vec::new(),
         circuits: CircuitId::all().collect(),
         at_a_time: 1,
+        lane_places: 0,
         look_ahead: 1,
         stop_grace: Duration::from_millis(500),
     };

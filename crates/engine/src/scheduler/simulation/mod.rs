@@ -78,6 +78,11 @@ fn at_a_time(device: u32) -> usize {
     1 + device as usize % 2
 }
 
+/// How many more of WinningPoSt.
+fn lane_places(device: u32) -> usize {
+    2 * usize::from(device % 4 == 1)
+}
+
 impl Simulation {
     fn new(seed: u64) -> Self {
         let mut simulation = Self {
@@ -102,7 +107,7 @@ impl Simulation {
             let circuits = CircuitId::all().filter(|c| !small || post(c)).collect();
             let id = DeviceId(id);
             let look_ahead = id.0 as usize % 3;
-            let at_a_time = at_a_time(id.0);
+            let (at_a_time, lane_places) = (at_a_time(id.0), lane_places(id.0));
             simulation.processes.insert(id, Process::default());
             simulation.later(
                 0,
@@ -110,6 +115,7 @@ impl Simulation {
                     id,
                     circuits,
                     at_a_time,
+                    lane_places,
                     look_ahead,
                 }),
             );
@@ -391,7 +397,8 @@ fn winning_post_starts_within_a_unit_s_time() {
     let seed = environment("CUZK_SIMULATION_SEED", 0x6375_7A6B);
     let mut simulation = Simulation::new(seed);
     (simulation.calm, simulation.faults) = (true, false);
-    let places: usize = (0..DEVICES).map(at_a_time).sum();
+    let places = |id| at_a_time(id) + lane_places(id);
+    let places: usize = (0..DEVICES).map(places).sum();
     simulation.lane_unit_most = LANE / places as u64;
     simulation.run(environment("CUZK_SIMULATION_EVENTS", EVENTS));
     simulation.run_out();

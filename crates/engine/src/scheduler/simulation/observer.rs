@@ -115,7 +115,7 @@ impl Simulation {
             if self.scheduler.pick(device, id).is_none() {
                 continue;
             }
-            if device.has_room() {
+            if device.has_room_for_lane() {
                 return Reason::Memory;
             }
             busy = true;
@@ -280,7 +280,7 @@ impl Simulation {
         );
         let process = self.processes.get_mut(&device).expect("a known device");
         assert!(process.running.insert(lease), "{device} has it already");
-        let most = self.scheduler.devices[&device].at_a_time;
+        let most = self.scheduler.devices[&device].places();
         assert!(process.running.len() <= most, "{device} is busy");
         *self.books.starts.entry(device).or_default() += 1;
         let (submission, accepted) = &self.books.open[&unit.job];
@@ -332,7 +332,7 @@ impl Simulation {
         }
         for view in self.scheduler.devices() {
             let device = &self.scheduler.devices[&view.id];
-            if view.status != DeviceStatus::Ready || !device.has_room() {
+            if view.status != DeviceStatus::Ready || !self.scheduler.has_room_below_lane(view.id) {
                 continue;
             }
             let waits = self

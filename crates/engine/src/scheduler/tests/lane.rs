@@ -386,3 +386,61 @@ fn nothing_is_prepared_while_winning_post_waits_for_memory() {
     let out = world.prove(ahead);
     assert_eq!(one(&out).unit.job, winning);
 }
+
+/// Two units at a time, a place more for WinningPoSt, one ahead.
+fn with_a_place(world: &mut World) {
+    world.event(Event::DeviceAdded(DeviceSpec {
+        id: DeviceId(0),
+        circuits: CircuitId::all().collect(),
+        at_a_time: 2,
+        lane_places: 1,
+        look_ahead: 1,
+    }));
+    world.ready(0, 1);
+}
+
+#[test]
+fn winning_post_has_a_place_of_its_own_and_no_other_unit_takes_it() {
+    let mut world = World::new(config());
+    with_a_place(&mut world);
+    let (porep, out) = world.submit_ok(submission(1, POREP, 8));
+    let running = begun(&out);
+    assert_eq!((running.len(), prepared(&out).len()), (2, 1));
+    // At once; the next is made ready meanwhile, beside what else is.
+    let (winning, out) = world.submit_ok(submission(2, WINNING, 1));
+    let first = one(&out);
+    assert_eq!(first.unit.job, winning);
+    let (second, out) = world.submit_ok(submission(3, WINNING, 1));
+    assert_eq!((begun(&out).len(), prepared(&out)[0].unit.job), (0, second));
+    // Whichever place comes free, the lane is next.
+    let out = world.prove(running[0]);
+    let next = one(&out);
+    assert_eq!(next.unit.job, second);
+    // It has one of the others' places now, until there is the lane's for it.
+    assert_eq!(one(&world.prove(first)).unit.job, porep);
+    assert!(begun(&world.prove(next)).is_empty());
+}
+
+#[test]
+fn winning_posts_alone_have_all_places_and_leave_them_to_others_as_they_end() {
+    let mut world = World::new(config());
+    with_a_place(&mut world);
+    let mut running = Vec::new();
+    for number in 1..=4 {
+        running.extend(begun(&world.submit_ok(submission(number, WINNING, 1)).1));
+    }
+    assert_eq!(running.len(), 3);
+    let (porep, out) = world.submit_ok(submission(9, POREP, 3));
+    assert!(begun(&out).is_empty());
+    let mut others = Vec::new();
+    for _ in 0..4 {
+        let ended = running.remove(0);
+        for begun in begun(&world.prove(ended)) {
+            let is_other = begun.unit.job == porep;
+            if is_other { &mut others } else { &mut running }.push(begun);
+        }
+        assert!(others.len() + running.len() <= 3);
+    }
+    // The third place is not theirs.
+    assert_eq!((running.len(), others.len()), (0, 2));
+}

@@ -91,6 +91,7 @@ impl World {
             id,
             circuits,
             at_a_time: 1,
+            lane_places: 0,
             look_ahead,
         }));
         self.ready(id.0, 1);
@@ -102,6 +103,7 @@ impl World {
             id: DeviceId(id),
             circuits: CircuitId::all().collect(),
             at_a_time,
+            lane_places: 0,
             look_ahead,
         }));
     }
