@@ -109,11 +109,6 @@ impl Device {
         self.at_a_time + self.lane_places
     }
 
-    /// Whether it may start a unit of the lane now.
-    pub(super) fn has_room_for_lane(&self) -> bool {
-        self.running.len() < self.places()
-    }
-
     /// Whether one more may be prepared beside so many.
     pub(super) fn prepares_more(&self, prepared: usize) -> bool {
         prepared + self.discarding < self.look_ahead

@@ -61,7 +61,7 @@ impl Scheduler {
         for depth in 0..most.unwrap_or(0) {
             for &id in &ready {
                 let device = &self.devices[&id];
-                if device.running.len() == depth && device.has_room_for_lane() {
+                if device.running.len() == depth && self.has_room_for_lane(id) {
                     blocked |= self.start_something(id, blocked, out);
                 }
             }

@@ -1,5 +1,7 @@
 //! WinningPoSt, which goes before everything: the lane. See the rules in the [module](super).
 
+use filecoin::{CircuitId, ProofKind};
+
 use super::Scheduler;
 use super::dispatch::{Given, Pick};
 use super::event::{Action, DeviceId, LeaseId};
@@ -54,7 +56,7 @@ impl Scheduler {
         let prepared_since = prepared.map(|lease| self.order(lease));
         let here_since = [prepared_since, ready_since].into_iter().flatten().min();
         let elsewhere = self.prepared_elsewhere(device);
-        let elsewhere = elsewhere.filter(|lease| self.class_of(*lease) == Class::Lane);
+        let elsewhere = elsewhere.filter(|lease| self.is_of_lane(*lease));
         let elsewhere = elsewhere.min_by_key(|lease| self.order(*lease));
         // Not for a moment's difference between devices that are as quick.
         let goes_first = |lease: &LeaseId| {
@@ -93,23 +95,39 @@ impl Scheduler {
         {}
     }
 
+    /// Whether a device may start a unit of the lane now. Its places beside the others' are of no use while the
+    /// device loads a key for these: it would wait for that on a device that it can no longer leave.
+    pub(super) fn has_room_for_lane(&self, id: DeviceId) -> bool {
+        let device = &self.devices[&id];
+        let loads = || {
+            self.others_running(id)
+                .any(|circuit| !device.loaded.contains(&circuit))
+        };
+        let running = device.running.len();
+        running < device.at_a_time || (running < device.places() && !loads())
+    }
+
     /// Whether a device may start a unit that is not of the lane now. Those of the lane have their own places first.
     pub(super) fn has_room_below_lane(&self, id: DeviceId) -> bool {
-        let device = &self.devices[&id];
-        let others = |lease: &&LeaseId| self.class_of(**lease) != Class::Lane;
-        let others = device.running.iter().filter(others).count();
-        others < device.at_a_time && device.has_room_for_lane()
+        self.others_running(id).count() < self.devices[&id].at_a_time && self.has_room_for_lane(id)
+    }
+
+    /// The circuits of the units on a device that are not of the lane.
+    fn others_running(&self, id: DeviceId) -> impl Iterator<Item = CircuitId> {
+        let running = self.devices[&id].running.iter();
+        let others = running.filter(|lease| !self.is_of_lane(**lease));
+        others.map(|lease| self.leases[lease].circuit)
     }
 
     fn wants_look_ahead_in_lane(&self, id: DeviceId) -> bool {
-        let device = &self.devices[&id];
-        !device.has_room_for_lane() && device.prepares_more(self.prepared_in_lane(id).count())
+        let prepared = self.prepared_in_lane(id).count();
+        !self.has_room_for_lane(id) && self.devices[&id].prepares_more(prepared)
     }
 
     /// What a device has prepared of the lane.
     pub(super) fn prepared_in_lane(&self, device: DeviceId) -> impl Iterator<Item = LeaseId> {
         let prepared = self.devices[&device].prepared.iter().copied();
-        prepared.filter(|lease| self.class_of(*lease) == Class::Lane)
+        prepared.filter(|lease| self.is_of_lane(*lease))
     }
 
     fn oldest_prepared_in_lane(&self, device: DeviceId) -> Option<LeaseId> {
@@ -117,8 +135,9 @@ impl Scheduler {
         prepared.min_by_key(|lease| self.order(*lease))
     }
 
-    fn class_of(&self, lease: LeaseId) -> Class {
-        self.jobs[&self.leases[&lease].unit.job].class()
+    /// Known by its circuit: the job of a unit that still runs may have been forgotten.
+    fn is_of_lane(&self, lease: LeaseId) -> bool {
+        self.leases[&lease].circuit.kind == ProofKind::Winning
     }
 
     /// When its job was accepted, in order.

@@ -142,8 +142,33 @@ impl Scheduler {
                         self.retry(id, &lease, &cause, out);
                     }
                 }
+                LeasePhase::Running { .. } if self.waits_for_a_load(id) => {
+                    self.begin_limit_again(id);
+                }
                 _ => self.expire_on_device(id, lease.device, out),
             }
+        }
+    }
+
+    /// Whether the device may still load the key of a unit that was there before and is of another circuit. That
+    /// one's limit says how long this may take.
+    fn waits_for_a_load(&self, id: LeaseId) -> bool {
+        let lease = &self.leases[&id];
+        let device = &self.devices[&lease.device];
+        device.running.iter().any(|other_id| {
+            let other = &self.leases[other_id];
+            let was_first = (other.started, *other_id) < (lease.started, id);
+            let is_late = matches!(other.phase, LeasePhase::Running { limit } if limit <= self.now);
+            let loads = other.circuit != lease.circuit && !device.loaded.contains(&other.circuit);
+            was_first && loads && !is_late
+        })
+    }
+
+    /// Gives a running unit its time once more.
+    fn begin_limit_again(&mut self, id: LeaseId) {
+        if let Some(lease) = self.leases.get_mut(&id) {
+            let limit = self.now + self.config.unit_limit_ms.get(lease.circuit.kind);
+            lease.phase = LeasePhase::Running { limit };
         }
     }
 

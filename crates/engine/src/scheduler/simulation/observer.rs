@@ -115,7 +115,7 @@ impl Simulation {
             if self.scheduler.pick(device, id).is_none() {
                 continue;
             }
-            if device.has_room_for_lane() {
+            if self.scheduler.has_room_for_lane(device.id) {
                 return Reason::Memory;
             }
             busy = true;

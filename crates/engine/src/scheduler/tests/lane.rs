@@ -403,6 +403,7 @@ fn with_a_place(world: &mut World) {
 fn winning_post_has_a_place_of_its_own_and_no_other_unit_takes_it() {
     let mut world = World::new(config());
     with_a_place(&mut world);
+    world.key_loaded(0, POREP, true);
     let (porep, out) = world.submit_ok(submission(1, POREP, 8));
     let running = begun(&out);
     assert_eq!((running.len(), prepared(&out).len()), (2, 1));
@@ -430,6 +431,7 @@ fn winning_posts_alone_have_all_places_and_leave_them_to_others_as_they_end() {
         running.extend(begun(&world.submit_ok(submission(number, WINNING, 1)).1));
     }
     assert_eq!(running.len(), 3);
+    world.key_loaded(0, POREP, true);
     let (porep, out) = world.submit_ok(submission(9, POREP, 3));
     assert!(begun(&out).is_empty());
     let mut others = Vec::new();
@@ -443,4 +445,79 @@ fn winning_posts_alone_have_all_places_and_leave_them_to_others_as_they_end() {
     }
     // The third place is not theirs.
     assert_eq!((running.len(), others.len()), (0, 2));
+}
+
+#[test]
+fn winning_post_does_not_begin_behind_a_key_that_is_being_loaded() {
+    let mut world = World::new(config());
+    with_a_place(&mut world);
+    let (_, out) = world.submit_ok(submission(1, POREP, 8));
+    assert_eq!(begun(&out).len(), 2);
+    let (winning, out) = world.submit_ok(submission(2, WINNING, 1));
+    assert_eq!((begun(&out).len(), prepared(&out).len()), (0, 1));
+    // Another device, also one that has only the common places, has it at once.
+    world.add_device(1, CircuitId::all().collect(), 0);
+    let starts = begun(&world.log);
+    let start = starts.iter().find(|begun| begun.unit.job == winning);
+    assert_eq!(start.unwrap().device, DeviceId(1));
+    // Once the key is there, the place is of use.
+    let (next, out) = world.submit_ok(submission(3, WINNING, 1));
+    assert!(begun(&out).is_empty());
+    let out = world.key_loaded(0, POREP, true);
+    assert_eq!(one(&out).unit.job, next);
+}
+
+/// One that was begun beside a unit whose key is being loaded waits for that in the process.
+#[test]
+fn a_limit_does_not_end_while_the_device_loads_another_circuit_s_key() {
+    let limits = config().unit_limit_ms;
+    let (short, long) = (limits.get(WINNING.kind), limits.get(POREP.kind));
+    assert!(3 * short < long);
+    let mut world = World::new(config());
+    with_a_place(&mut world);
+    world.submit_ok(submission(1, POREP, 1));
+    let (_, out) = world.submit_ok(submission(2, WINNING, 1));
+    assert_eq!(begun(&out).len(), 1);
+    assert!(stops(&world.pass(short)).is_empty());
+    assert!(stops(&world.pass(short)).is_empty());
+    // The key is there: from the next look on the WinningPoSt has its own time.
+    world.key_loaded(0, POREP, true);
+    assert_eq!(stops(&world.pass(short)).len(), 1);
+}
+
+/// However many wait for one another: the first of them has its limit.
+#[test]
+fn a_device_that_loads_for_ever_is_stopped() {
+    let limit = config().unit_limit_ms.get(POREP.kind);
+    for first in [POREP, WINNING] {
+        let mut world = World::new(config());
+        with_a_place(&mut world);
+        let second = if first == POREP { WINNING } else { POREP };
+        world.submit_ok(submission(1, first, 1));
+        world.submit_ok(submission(2, second, 1));
+        let mut stopped = 0;
+        let mut passed = 0;
+        while passed < limit + limit / 2 {
+            passed += limit / 20;
+            stopped += stops(&world.pass(limit / 20)).len();
+        }
+        assert_eq!(stopped, 1);
+    }
+}
+
+/// A job that was cancelled is forgotten after a time, its unit may run for longer.
+#[test]
+fn a_unit_outlives_its_job() {
+    let mut world = World::new(config());
+    with_a_place(&mut world);
+    world.key_loaded(0, POREP, true);
+    let (cancelled, out) = world.submit_ok(submission(1, POREP, 1));
+    let running = one(&out);
+    world.cancel("job-1");
+    world.event(Event::Forget { job: cancelled });
+    let (_, out) = world.submit_ok(submission(2, WINNING, 1));
+    assert_eq!(begun(&out).len(), 1);
+    let (_, out) = world.submit_ok(submission(3, POREP, 2));
+    assert_eq!(begun(&out).len(), 1);
+    world.returned(running.lease);
 }

@@ -222,6 +222,14 @@ impl World {
         }
     }
 
+    fn key_loaded(&mut self, device: u32, circuit: CircuitId, loaded: bool) -> Vec<Action> {
+        self.event(Event::KeyLoaded {
+            device: DeviceId(device),
+            circuit,
+            loaded,
+        })
+    }
+
     fn returned(&mut self, lease: LeaseId) -> Vec<Action> {
         self.event(Event::UnitReturned { lease })
     }

@@ -154,23 +154,14 @@ fn a_loaded_key_is_used_before_another_is_loaded_but_not_for_ever() {
         ..config()
     };
     let mut world = World::with_devices(limited, 1);
-    let (device, circuit) = (DeviceId(0), SNAP);
-    world.event(Event::KeyLoaded {
-        device,
-        circuit,
-        loaded: true,
-    });
+    world.key_loaded(0, SNAP, true);
     let (_, out) = world.submit_ok(submission(1, SNAP, 1));
     world.submit_ok(submission(2, POREP, 1));
     for number in 3..=8 {
         world.submit_ok(submission(number, SNAP, 1));
     }
     assert_eq!(jobs(&world.run_down(&out)), [1, 3, 4, 5, 2, 6, 7, 8]);
-    world.event(Event::KeyLoaded {
-        device,
-        circuit,
-        loaded: false,
-    });
+    world.key_loaded(0, SNAP, false);
     assert!(world.scheduler.devices().next().unwrap().loaded.is_empty());
 }
 
