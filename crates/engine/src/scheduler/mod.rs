@@ -7,7 +7,7 @@
 //!
 //! # Rules
 //!
-//! *Order.* WinningPoSt goes before everything (the lane): the next device that is free takes it,
+//! *Order.* WinningPoSt goes before everything (the lane): the next device that has room takes it,
 //! before what that device has prepared, and also when another has prepared it. The oldest is first, but
 //! a younger one may pass it while it waits for the device that has prepared it, for as long as such a
 //! unit takes. A device may have places for it beside those of the others ([`DeviceSpec::lane_places`]), so

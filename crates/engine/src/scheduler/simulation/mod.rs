@@ -78,13 +78,12 @@ fn at_a_time(device: u32) -> usize {
     1 + device as usize % 2
 }
 
-/// How many more of WinningPoSt.
-fn lane_places(device: u32) -> usize {
-    2 * usize::from(device % 4 == 1)
-}
+/// The device that has places for WinningPoSts besides, if one has.
+const WITH_LANE_PLACES: u32 = 1;
 
 impl Simulation {
-    fn new(seed: u64) -> Self {
+    /// `lane_places`: how many one of the devices has.
+    fn new(seed: u64, lane_places: usize) -> Self {
         let mut simulation = Self {
             scheduler: Scheduler::new(settings(), 0),
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -107,7 +106,12 @@ impl Simulation {
             let circuits = CircuitId::all().filter(|c| !small || post(c)).collect();
             let id = DeviceId(id);
             let look_ahead = id.0 as usize % 3;
-            let (at_a_time, lane_places) = (at_a_time(id.0), lane_places(id.0));
+            let at_a_time = at_a_time(id.0);
+            let lane_places = if id.0 == WITH_LANE_PLACES {
+                lane_places
+            } else {
+                0
+            };
             simulation.processes.insert(id, Process::default());
             simulation.later(
                 0,
@@ -395,16 +399,21 @@ impl Simulation {
 #[test]
 fn winning_post_starts_within_a_unit_s_time() {
     let seed = environment("CUZK_SIMULATION_SEED", 0x6375_7A6B);
-    let mut simulation = Simulation::new(seed);
+    for lane_places in [0, 2] {
+        check_waits_of_lane(seed, lane_places);
+    }
+}
+
+fn check_waits_of_lane(seed: u64, lane_places: usize) {
+    let mut simulation = Simulation::new(seed, lane_places);
     (simulation.calm, simulation.faults) = (true, false);
-    let places = |id| at_a_time(id) + lane_places(id);
-    let places: usize = (0..DEVICES).map(places).sum();
+    let places: usize = (0..DEVICES).map(at_a_time).sum::<usize>() + lane_places;
     simulation.lane_unit_most = LANE / places as u64;
     simulation.run(environment("CUZK_SIMULATION_EVENTS", EVENTS));
     simulation.run_out();
     let books = &simulation.books;
     println!(
-        "{} of the lane waited at most {} ms, the others {} ms",
+        "{lane_places} places beside: {} of the lane waited at most {} ms, the others {} ms",
         books.lane_starts, books.lane_first_wait_max, books.wait_max
     );
     assert!(books.lane_starts > 500 && books.wait_max > 60_000);
@@ -424,7 +433,7 @@ fn a_long_random_life() {
     let events = environment("CUZK_SIMULATION_EVENTS", EVENTS);
     let seed = environment("CUZK_SIMULATION_SEED", 0x6375_7A6B);
     println!("seed {seed}, {events} events");
-    let mut simulation = Simulation::new(seed);
+    let mut simulation = Simulation::new(seed, 2);
     simulation.run(events);
     simulation.run_out();
     let books = &simulation.books;
