@@ -51,7 +51,8 @@ impl From<&VerifyingKey> for PreparedVerifyingKey {
 /// Runs on the current rayon pool.
 ///
 /// # Errors
-/// [`Error::InputCount`] when the key takes another number of inputs.
+/// [`Error::InputCount`] when the key takes another number of inputs. [`Error::Backend`] does not come from points in
+/// memory, which these are.
 pub fn verify(key: &PreparedVerifyingKey, inputs: &[Scalar], proof: &Proof) -> Result<bool, Error> {
     let Some((one, rest)) = key
         .ic

@@ -1,5 +1,5 @@
-//! Checks in the daemon what workers hand over: the second look at every proof, by other code than
-//! made it, in another process.
+//! Checks in the daemon what workers hand over: the second look at every proof, in another process, by the
+//! pairing and by public inputs derived from the request, not from the witness.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

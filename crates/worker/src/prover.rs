@@ -310,7 +310,7 @@ impl Prover for CircuitProver {
 }
 
 /// How many units may be on a device at a time with these keys, at most `most`; `None` if they do not say. Those of
-/// WinningPoSt have places beside, and no other unit shall have these.
+/// WinningPoSt have places beside.
 fn at_a_time(there: &[(CircuitId, OnDevice)], most: usize) -> Option<usize> {
     let others = there.iter().filter(|(id, _)| id.kind != ProofKind::Winning);
     let proofs = others.map(|(_, key)| key.proofs).max()?;

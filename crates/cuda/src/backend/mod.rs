@@ -242,12 +242,14 @@ impl GpuBackend {
     ) -> std::result::Result<ProofPlan, BackendFailure> {
         let form = QuotientForm::from(key.form());
         let plan = |target| ProofPlan::of_form("the circuit", circuit, form, target);
-        let alone = plan(self.target(true)?)?;
+        let mut alone = plan(self.target(true)?)?;
         // Before anybody has to leave.
         check_sections(&alone, key)?;
         self.check_host_memory(&alone)?;
         loop {
             let target = self.target(false)?;
+            // Nobody leaves for a third proof at a time.
+            alone = alone.within(target.vram_bytes);
             if alone.bytes() <= target.vram_bytes {
                 return Ok(alone);
             }

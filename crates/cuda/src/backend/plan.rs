@@ -13,7 +13,7 @@ use r1cs::CompiledCircuit;
 
 use super::fixed::{Fixed, Ledgers};
 use super::per_sum::PerSum;
-use super::search::{Found, Search, Sizes, Sums};
+use super::search::{Found, Search, Sizes, Sums, UNITS};
 use super::streamed::{ChunkSummary, StreamFound, StreamSearch, StreamedSums};
 use super::sum::SumSize;
 use crate::device::{LedgerEntry, Phase};
@@ -179,7 +179,7 @@ impl ProofPlan {
             },
             choices,
             ms: ms.iter().sum::<f64>() * pieces as f64,
-            reason: format!("it fits beside {units} proofs"),
+            reason: beside(units),
         }))
     }
 
@@ -274,6 +274,20 @@ impl ProofPlan {
         }
     }
 
+    /// Leaves the third of three proofs away if otherwise the plan takes more than that.
+    #[must_use]
+    pub fn within(self, vram_bytes: u64) -> Self {
+        if self.streaming().is_some() || self.units <= UNITS || self.bytes() <= vram_bytes {
+            return self;
+        }
+        let reason = beside(UNITS);
+        ProofPlan {
+            units: UNITS,
+            reason,
+            ..self
+        }
+    }
+
     /// Bytes that the driver takes besides.
     pub fn driver_bytes(&self) -> u64 {
         let streamed = match &self.way {
@@ -364,6 +378,11 @@ impl ProofPlan {
             choice,
         })
     }
+}
+
+/// Why a key stays that does.
+fn beside(units: usize) -> String {
+    format!("it fits beside {units} proofs")
 }
 
 /// How a key is streamed.

@@ -8,7 +8,7 @@ use crate::msm::{Candidate, Choice, FullSumLimits, G1, G2, SumCurve};
 
 /// Proofs under way at a time, if they fit: one is uploaded and evaluated while the other's sums
 /// run.
-const UNITS: usize = 2;
+pub const UNITS: usize = 2;
 
 /// The same where the sums are short: they fill the device less, and the one to three milliseconds that the host needs
 /// between two proofs are more of their time.

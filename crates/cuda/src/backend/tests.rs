@@ -257,6 +257,13 @@ fn a_third_proof_takes_nothing_from_the_sums() {
     assert_eq!((two.units(), three.units()), (2, 3));
     assert_eq!(two.resident_bytes(), three.resident_bytes());
     assert_eq!(two.unit_bytes(), three.unit_bytes());
+    // Nor does it make another circuit leave.
+    let three = three.within(enough);
+    assert_eq!(three.units(), 3);
+    let (bytes, least) = (three.bytes(), two.bytes());
+    let less = three.within(bytes - 1);
+    assert_eq!((less.units(), less.bytes()), (2, least));
+    assert_eq!(less.within(0).units(), 2);
     // By the model a device with so few multiprocessors takes long.
     assert_eq!(plan(1 << 32, 1).units(), 2);
 }
