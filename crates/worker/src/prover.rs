@@ -74,6 +74,8 @@ pub struct CircuitProver {
     circuits: Vec<CircuitId>,
     memory_bytes: Option<u64>,
     limits: Limits,
+    /// So many of the units on the device may only be of WinningPoSt.
+    lane_places: usize,
     pools: Mutex<Option<Pools>>,
     /// From which the backend counts its spans.
     epoch: Option<Instant>,
@@ -100,6 +102,7 @@ impl CircuitProver {
             circuits,
             memory_bytes: None,
             limits: ONE_AT_A_TIME,
+            lane_places: 0,
             pools: Mutex::default(),
             epoch: None,
             device_memory: Box::new(NoMemory),
@@ -116,11 +119,13 @@ impl CircuitProver {
         }
     }
 
-    /// Has several units under way, and prepares them in `pools`.
+    /// Has several units under way, on the device `lane_places` of them for WinningPoSts alone, and prepares them in
+    /// `pools`.
     #[must_use]
-    pub fn with_limits(self, limits: Limits, pools: Option<Pools>) -> Self {
+    pub fn with_limits(self, limits: Limits, lane_places: usize, pools: Option<Pools>) -> Self {
         Self {
             limits,
+            lane_places,
             pools: Mutex::new(pools),
             ..self
         }
@@ -305,7 +310,8 @@ impl Prover for CircuitProver {
     }
 
     fn at_a_time(&self) -> Option<usize> {
-        at_a_time(&self.on_device()?, self.limits.device_threads)
+        let most = self.limits.device_threads.saturating_sub(self.lane_places);
+        at_a_time(&self.on_device()?, most.max(1))
     }
 }
 

@@ -249,10 +249,10 @@ impl GpuBackend {
         loop {
             let target = self.target(false)?;
             // Nobody leaves for a third proof at a time.
-            alone = alone.within(target.vram_bytes);
-            if alone.bytes() <= target.vram_bytes {
-                return Ok(alone);
-            }
+            alone = match alone.within(target.vram_bytes) {
+                Ok(plan) => return Ok(plan),
+                Err(alone) => alone,
+            };
             let last = self.residents.list().is_empty();
             match plan(target) {
                 Ok(beside) if last || is_as_good(&beside, &alone) => {

@@ -274,18 +274,26 @@ impl ProofPlan {
         }
     }
 
-    /// Leaves the third of three proofs away if otherwise the plan takes more than that.
-    #[must_use]
-    pub fn within(self, vram_bytes: u64) -> Self {
-        if self.streaming().is_some() || self.units <= UNITS || self.bytes() <= vram_bytes {
-            return self;
+    /// The plan if it takes no more than that, also without the third of three proofs.
+    ///
+    /// # Errors
+    /// The plan as it is.
+    #[allow(clippy::result_large_err, reason = "it is handed back as it was")]
+    pub fn within(self, vram_bytes: u64) -> Result<Self, Self> {
+        if self.bytes() <= vram_bytes {
+            return Ok(self);
+        }
+        let third = self.unit_bytes() + self.fixed.staging_driver_bytes();
+        let may_do_without = self.streaming().is_none() && self.units == UNITS + 1;
+        if !may_do_without || self.bytes() - third > vram_bytes {
+            return Err(self);
         }
         let reason = beside(UNITS);
-        ProofPlan {
+        Ok(ProofPlan {
             units: UNITS,
             reason,
             ..self
-        }
+        })
     }
 
     /// Bytes that the driver takes besides.

@@ -14,7 +14,7 @@ pub const UNITS: usize = 2;
 /// between two proofs are more of their time.
 const UNITS_SHORT: usize = 3;
 
-/// Sums that take less milliseconds by the model are short. With three proofs at a time instead of two, porep-2k (21.5 ms)
+/// Sums are short if the model says less milliseconds than this. With three proofs at a time instead of two, porep-2k (21.5 ms)
 /// took 7 % less for each, winning-32g (14.8 ms) 12 % (H200).
 const SHORT_MS: f64 = 30.0;
 

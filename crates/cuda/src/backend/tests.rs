@@ -258,12 +258,20 @@ fn a_third_proof_takes_nothing_from_the_sums() {
     assert_eq!(two.resident_bytes(), three.resident_bytes());
     assert_eq!(two.unit_bytes(), three.unit_bytes());
     // Nor does it make another circuit leave.
-    let three = three.within(enough);
-    assert_eq!(three.units(), 3);
-    let (bytes, least) = (three.bytes(), two.bytes());
-    let less = three.within(bytes - 1);
+    let (most, least) = (three.bytes(), two.bytes());
+    let Ok(same) = three.within(most) else {
+        panic!("it fits")
+    };
+    assert_eq!(same.units(), 3);
+    let Err(same) = same.within(least - 1) else {
+        panic!("two do not fit")
+    };
+    assert_eq!((same.units(), same.bytes()), (3, most));
+    let Ok(less) = same.within(least) else {
+        panic!("two fit")
+    };
     assert_eq!((less.units(), less.bytes()), (2, least));
-    assert_eq!(less.within(0).units(), 2);
+    assert!(less.within(least - 1).is_err());
     // By the model a device with so few multiprocessors takes long.
     assert_eq!(plan(1 << 32, 1).units(), 2);
 }

@@ -20,11 +20,11 @@ use crate::proving::{self, GPU_PROOFS_MAX, GPU_UNIT_BYTES, THREADS_LEFT};
 use crate::size::Size;
 use crate::{keys, logging, memory};
 
-/// Units that a GPU has at a time until its worker has loaded a key and says how many there is memory for: while
-/// the sums of one run, the next is uploaded and begins.
+/// Units that a GPU has at a time until its worker has loaded a key other than WinningPoSt's and says how many there is
+/// memory for: while the sums of one run, the next is uploaded and begins.
 pub const GPU_UNITS: usize = 2;
-/// Units of WinningPoSt that a GPU has beside those: one need not wait for any of the others, and where they come one
-/// after the other there are as many as have memory at a time (three), and one that follows at once.
+/// Units of WinningPoSt that a GPU has beside those. With these there are four where only WinningPoSts come: three on
+/// the GPU, for which there is memory, and one that follows at once.
 pub const GPU_LANE_PLACES: usize = 2;
 /// Units that are prepared for a GPU beside all these: a small witness takes a thread for twice as long as
 /// the GPU its sums.
@@ -127,7 +127,11 @@ fn gpu(
     let (tested, loaded) = (Arc::clone(&backend), Arc::clone(&backend));
     let epoch = backend.epoch()?;
     let prover = CircuitProver::new(backend, KeyRing::new(store, keys), pulse, circuits)
-        .with_limits(Limits::new(at_most, threads, bytes), Some(pools))
+        .with_limits(
+            Limits::new(at_most, threads, bytes),
+            GPU_LANE_PLACES,
+            Some(pools),
+        )
         .with_epoch(epoch)
         .with_device_memory(GpuMemory(loaded));
     Ok(prover.with_memory(vram).with_self_test(move || {

@@ -104,6 +104,11 @@ impl Device {
         self.quarantine.is_none() && self.state == DeviceState::Ready
     }
 
+    /// Whether it may start any unit now.
+    pub(super) fn has_room(&self) -> bool {
+        self.running.len() < self.at_a_time
+    }
+
     /// Units that may run on it at a time, if enough of them are of the lane.
     pub(super) fn places(&self) -> usize {
         self.at_a_time + self.lane_places

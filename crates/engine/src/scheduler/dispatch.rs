@@ -83,7 +83,7 @@ impl Scheduler {
         }
     }
 
-    /// Starts a unit on a device with room for one, if only of the lane. Returns whether memory kept the next unit in order from
+    /// Starts a unit on a device with room for one, or for one of the lane alone. Returns whether memory kept the next unit in order from
     /// starting; `blocked` says that this was so on another device already, so that only what
     /// has its memory, and the lane, may start.
     fn start_something(
@@ -92,7 +92,7 @@ impl Scheduler {
         mut blocked: bool,
         out: &mut Vec<Action>,
     ) -> bool {
-        if self.start_of_lane(device, &mut blocked, out) || !self.has_room_below_lane(device) {
+        if self.start_of_lane(device, &mut blocked, out) || !self.devices[&device].has_room() {
             return blocked;
         }
         if let Some(&lease) = self.devices[&device].prepared.first() {
@@ -110,7 +110,7 @@ impl Scheduler {
     fn wants_look_ahead_below_lane(&self, id: DeviceId) -> bool {
         let device = &self.devices[&id];
         let prepared = device.prepared.len() - self.prepared_in_lane(id).count();
-        !self.has_room_below_lane(id) && device.prepares_more(prepared)
+        !device.has_room() && device.prepares_more(prepared)
     }
 
     /// Leases the next unit below the lane in order, to start it now or to prepare it.

@@ -63,7 +63,7 @@ pub struct DeviceSpec {
     pub circuits: Vec<CircuitId>,
     /// So many units run on it at a time, at least one, until it says otherwise.
     pub at_a_time: usize,
-    /// And so many more of the lane.
+    /// And so many more of the lane, while it has the keys of all.
     pub lane_places: usize,
     /// So many units beside the running ones may be prepared, and as many of the lane.
     pub look_ahead: usize,

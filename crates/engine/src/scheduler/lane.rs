@@ -95,28 +95,17 @@ impl Scheduler {
         {}
     }
 
-    /// Whether a device may start a unit of the lane now. Its places beside the others' are of no use while the
-    /// device loads a key for these: it would wait for that on a device that it can no longer leave.
+    /// Whether a device may start a unit of the lane now. Its places beside the others' are closed while a key is not
+    /// told of as loaded, of a unit there or of the lane itself: a unit that has to wait for a load, or for another's
+    /// key to leave, would do so on a device that it can no longer leave.
     pub(super) fn has_room_for_lane(&self, id: DeviceId) -> bool {
         let device = &self.devices[&id];
-        let loads = || {
-            self.others_running(id)
-                .any(|circuit| !device.loaded.contains(&circuit))
-        };
-        let running = device.running.len();
-        running < device.at_a_time || (running < device.places() && !loads())
-    }
-
-    /// Whether a device may start a unit that is not of the lane now. Those of the lane have their own places first.
-    pub(super) fn has_room_below_lane(&self, id: DeviceId) -> bool {
-        self.others_running(id).count() < self.devices[&id].at_a_time && self.has_room_for_lane(id)
-    }
-
-    /// The circuits of the units on a device that are not of the lane.
-    fn others_running(&self, id: DeviceId) -> impl Iterator<Item = CircuitId> {
-        let running = self.devices[&id].running.iter();
-        let others = running.filter(|lease| !self.is_of_lane(**lease));
-        others.map(|lease| self.leases[lease].circuit)
+        let is_loaded = |lease: &LeaseId| device.loaded.contains(&self.leases[lease].circuit);
+        let of_lane = |circuit: &CircuitId| circuit.kind == ProofKind::Winning;
+        device.has_room()
+            || (device.running.len() < device.places()
+                && device.loaded.iter().any(of_lane)
+                && device.running.iter().all(is_loaded))
     }
 
     fn wants_look_ahead_in_lane(&self, id: DeviceId) -> bool {

@@ -11,8 +11,7 @@
 //! before what that device has prepared, and also when another has prepared it. The oldest is first, but
 //! a younger one may pass it while it waits for the device that has prepared it, for as long as such a
 //! unit takes. A device may have places for it beside those of the others ([`DeviceSpec::lane_places`]), so
-//! that it need not wait for them to end, except while the device loads a key for them; units of the lane
-//! take these first. Then come the priorities; inside a priority first jobs whose deadline is near, then the
+//! that it need not wait for them to end: where the device has told of the keys of all of them. Then come the priorities; inside a priority first jobs whose deadline is near, then the
 //! client that had the least device time for its weight; of one client the earliest deadline, then first
 //! come.
 //!
@@ -32,10 +31,10 @@
 //! memory that all may have.
 //!
 //! *Failure.* A unit that failed goes to another device if there is one, and has
-//! [`Config::unit_tries`] tries. One that is over its time is not at fault while the device loads the key of
-//! another that it began before. A device that made a wrong proof is quarantined at once; if a
-//! second device makes a wrong proof of the same unit, the unit is at fault and the first device
-//! is restored. A device that failed [`Config::quarantine_after`] different units in a row, or
+//! [`Config::unit_tries`] tries. A unit's limit begins again while the device may still be loading
+//! the key of a unit of another circuit that it started earlier. A device that made a wrong proof is
+//! quarantined at once; if a second device makes a wrong proof of the same unit, the unit is at fault and the
+//! first device is restored. A device that failed [`Config::quarantine_after`] different units in a row, or
 //! whose process was [`Config::start_tries`] times in a row never ready, is quarantined. The end of
 //! a process is one failure, however many units it had.
 //!

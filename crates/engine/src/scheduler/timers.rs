@@ -150,18 +150,21 @@ impl Scheduler {
         }
     }
 
-    /// Whether the device may still load the key of a unit that was there before and is of another circuit. That
-    /// one's limit says how long this may take.
+    /// Whether the device may still load the key of a unit of another circuit that it started earlier, until that
+    /// unit's own limit.
     fn waits_for_a_load(&self, id: LeaseId) -> bool {
         let lease = &self.leases[&id];
         let device = &self.devices[&lease.device];
-        device.running.iter().any(|other_id| {
-            let other = &self.leases[other_id];
-            let was_first = (other.started, *other_id) < (lease.started, id);
-            let is_late = matches!(other.phase, LeasePhase::Running { limit } if limit <= self.now);
-            let loads = other.circuit != lease.circuit && !device.loaded.contains(&other.circuit);
-            was_first && loads && !is_late
-        })
+        lease.left.is_none()
+            && device.running.iter().any(|other_id| {
+                let other = &self.leases[other_id];
+                let was_first = (other.started, *other_id) < (lease.started, id);
+                let is_late =
+                    matches!(other.phase, LeasePhase::Running { limit } if limit <= self.now);
+                let loads =
+                    other.circuit != lease.circuit && !device.loaded.contains(&other.circuit);
+                was_first && loads && !is_late
+            })
     }
 
     /// Gives a running unit its time once more.

@@ -333,7 +333,7 @@ impl Simulation {
         }
         for view in self.scheduler.devices() {
             let device = &self.scheduler.devices[&view.id];
-            if view.status != DeviceStatus::Ready || !self.scheduler.has_room_below_lane(view.id) {
+            if view.status != DeviceStatus::Ready || !device.has_room() {
                 continue;
             }
             let waits = self
