@@ -249,10 +249,9 @@ impl GpuBackend {
         loop {
             let target = self.target(false)?;
             // Nobody leaves for a third proof at a time.
-            alone = match alone.within(target.vram_bytes) {
-                Ok(plan) => return Ok(plan),
-                Err(alone) => alone,
-            };
+            if alone.fit(target.vram_bytes) {
+                return Ok(alone);
+            }
             let last = self.residents.list().is_empty();
             match plan(target) {
                 Ok(beside) if last || is_as_good(&beside, &alone) => {

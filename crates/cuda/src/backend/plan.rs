@@ -274,26 +274,16 @@ impl ProofPlan {
         }
     }
 
-    /// The plan if it takes no more than that, also without the third of three proofs.
-    ///
-    /// # Errors
-    /// The plan as it is.
-    #[allow(clippy::result_large_err, reason = "it is handed back as it was")]
-    pub fn within(self, vram_bytes: u64) -> Result<Self, Self> {
-        if self.bytes() <= vram_bytes {
-            return Ok(self);
-        }
+    /// Whether it takes no more than that. If it would without the third of three proofs, it does without from now on.
+    pub fn fit(&mut self, vram_bytes: u64) -> bool {
         let third = self.unit_bytes() + self.fixed.staging_driver_bytes();
         let may_do_without = self.streaming().is_none() && self.units == UNITS + 1;
-        if !may_do_without || self.bytes() - third > vram_bytes {
-            return Err(self);
+        let without = self.bytes() - third;
+        if self.bytes() > vram_bytes && may_do_without && without <= vram_bytes {
+            self.units = UNITS;
+            self.reason = beside(UNITS);
         }
-        let reason = beside(UNITS);
-        Ok(ProofPlan {
-            units: UNITS,
-            reason,
-            ..self
-        })
+        self.bytes() <= vram_bytes
     }
 
     /// Bytes that the driver takes besides.

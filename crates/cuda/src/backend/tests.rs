@@ -259,19 +259,12 @@ fn a_third_proof_takes_nothing_from_the_sums() {
     assert_eq!(two.unit_bytes(), three.unit_bytes());
     // Nor does it make another circuit leave.
     let (most, least) = (three.bytes(), two.bytes());
-    let Ok(same) = three.within(most) else {
-        panic!("it fits")
-    };
-    assert_eq!(same.units(), 3);
-    let Err(same) = same.within(least - 1) else {
-        panic!("two do not fit")
-    };
-    assert_eq!((same.units(), same.bytes()), (3, most));
-    let Ok(less) = same.within(least) else {
-        panic!("two fit")
-    };
-    assert_eq!((less.units(), less.bytes()), (2, least));
-    assert!(less.within(least - 1).is_err());
+    let mut plan_of_three = three;
+    assert!(plan_of_three.fit(most) && plan_of_three.units() == 3);
+    assert!(!plan_of_three.fit(least - 1) && plan_of_three.units() == 3);
+    assert!(plan_of_three.fit(least) && plan_of_three.units() == 2);
+    assert_eq!(plan_of_three.bytes(), least);
+    assert!(!plan_of_three.fit(least - 1));
     // By the model a device with so few multiprocessors takes long.
     assert_eq!(plan(1 << 32, 1).units(), 2);
 }

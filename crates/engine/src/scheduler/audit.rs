@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use filecoin::ProofKind;
-
 use super::Scheduler;
 use super::device::LeasePhase;
 use super::event::LeaseId;
@@ -144,7 +142,7 @@ impl Scheduler {
                 device.running.len() <= device.at_a_time_most + device.lane_places,
                 "no more units on a device than it takes"
             );
-            let lane = |id: &&LeaseId| self.leases[*id].circuit.kind == ProofKind::Winning;
+            let lane = |id: &&LeaseId| self.is_of_lane(**id);
             let of_lane = device.running.iter().filter(lane).count();
             assert!(
                 device.running.len() - of_lane <= device.at_a_time_most,

@@ -83,9 +83,9 @@ impl Scheduler {
         }
     }
 
-    /// Starts a unit on a device with room for one, or for one of the lane alone. Returns whether memory kept the next unit in order from
-    /// starting; `blocked` says that this was so on another device already, so that only what
-    /// has its memory, and the lane, may start.
+    /// Starts a unit on a device with room for one, or for one of the lane alone. Returns whether memory kept the
+    /// next unit in order from starting; `blocked` says that this was so on another device already, so that only
+    /// what has its memory, and the lane, may start.
     fn start_something(
         &mut self,
         device: DeviceId,

@@ -101,10 +101,9 @@ impl Scheduler {
     pub(super) fn has_room_for_lane(&self, id: DeviceId) -> bool {
         let device = &self.devices[&id];
         let is_loaded = |lease: &LeaseId| device.loaded.contains(&self.leases[lease].circuit);
-        let of_lane = |circuit: &CircuitId| circuit.kind == ProofKind::Winning;
         device.has_room()
             || (device.running.len() < device.places()
-                && device.loaded.iter().any(of_lane)
+                && device.loaded.iter().any(is_lane)
                 && device.running.iter().all(is_loaded))
     }
 
@@ -125,12 +124,17 @@ impl Scheduler {
     }
 
     /// Known by its circuit: the job of a unit that still runs may have been forgotten.
-    fn is_of_lane(&self, lease: LeaseId) -> bool {
-        self.leases[&lease].circuit.kind == ProofKind::Winning
+    pub(super) fn is_of_lane(&self, lease: LeaseId) -> bool {
+        is_lane(&self.leases[&lease].circuit)
     }
 
     /// When its job was accepted, in order.
     fn order(&self, lease: LeaseId) -> u64 {
         self.jobs[&self.leases[&lease].unit.job].sequence
     }
+}
+
+/// Whether units of a circuit are of the lane, as [`Class::Lane`] says of jobs.
+fn is_lane(circuit: &CircuitId) -> bool {
+    circuit.kind == ProofKind::Winning
 }

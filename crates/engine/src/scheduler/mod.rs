@@ -11,9 +11,9 @@
 //! before what that device has prepared, and also when another has prepared it. The oldest is first, but
 //! a younger one may pass it while it waits for the device that has prepared it, for as long as such a
 //! unit takes. A device may have places for it beside those of the others ([`DeviceSpec::lane_places`]), so
-//! that it need not wait for them to end: where the device has told of the keys of all of them. Then come the priorities; inside a priority first jobs whose deadline is near, then the
-//! client that had the least device time for its weight; of one client the earliest deadline, then first
-//! come.
+//! that it need not wait for them to end: where the device has told of the keys of all of them. Then come
+//! the priorities; inside a priority first jobs whose deadline is near, then the client that had the least
+//! device time for its weight; of one client the earliest deadline, then first come.
 //!
 //! *Nobody starves.* A job that has waited for longer than [`Config::patience_ms`] has a right to
 //! the guard's turns: of every [`Config::guard_every`] units that a device takes (the lane not

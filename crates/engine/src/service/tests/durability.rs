@@ -4,18 +4,23 @@ use super::*;
 use crate::scheduler::{Action, LeaseId, Write};
 use crate::service::fake::MoodyStore;
 
+/// A device with whose unit of this number the disk becomes full.
+fn fills(store: &Arc<MoodyStore>, number: u32) -> Arc<FakeDevice> {
+    let store = Arc::clone(store);
+    FakeDevice::new("device", MOMENT, move |task| {
+        if task.unit.index == number {
+            store.full.store(true, Ordering::SeqCst);
+        }
+        Doing::Prove
+    })
+}
+
 /// What is written when a unit ends is nothing that the next one has to wait for.
 #[test]
 fn a_device_goes_on_to_a_prepared_unit_before_the_store_has_taken_the_proof() {
     let folder = tempfile::tempdir().unwrap();
     let store = MoodyStore::open(folder.path());
-    let filling = Arc::clone(&store);
-    let device = FakeDevice::new("device", MOMENT, move |task| {
-        if task.unit.index == 0 {
-            filling.full.store(true, Ordering::SeqCst);
-        }
-        Doing::Prove
-    });
+    let device = fills(&store, 0);
     let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[Arc::clone(&device)]);
     let admission = submit(&service, "two units", 2);
     eventually("the second unit begins", || {
@@ -29,13 +34,7 @@ fn a_device_goes_on_to_a_prepared_unit_before_the_store_has_taken_the_proof() {
 fn while_the_store_fails_nothing_is_acknowledged_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let store = MoodyStore::open(folder.path());
-    let filling = Arc::clone(&store);
-    let device = FakeDevice::new("a", MOMENT, move |task| {
-        if task.unit.index == 3 {
-            filling.full.store(true, Ordering::SeqCst);
-        }
-        Doing::Prove
-    });
+    let device = fills(&store, 3);
     let service = start_on(Arc::clone(&store) as Arc<dyn Store>, &[device]);
     let running = submit(&service, "running", 20);
     eventually("the disk is full", || store.full.load(Ordering::SeqCst));

@@ -353,6 +353,11 @@ fn results_go_after_their_time_and_the_request_is_a_new_job_then() {
     completes(&service, &again);
 }
 
+fn open_jobs(service: &Service) -> u32 {
+    let counts = service.status().counts;
+    counts.iter().map(|(_, c)| c.pending + c.in_progress).sum()
+}
+
 #[test]
 fn ten_thousand_queued_jobs() {
     const JOBS: usize = 10_000;
@@ -398,22 +403,12 @@ fn ten_thousand_queued_jobs() {
     done.store(true, Ordering::Relaxed);
     let times = asker.join().unwrap();
     let p99 = times[times.len() * 99 / 100];
-    let open: u32 = service
-        .status()
-        .counts
-        .iter()
-        .map(|(_, c)| c.pending + c.in_progress)
-        .sum();
+    let open = open_jobs(&service);
     assert_eq!(open as usize, JOBS);
     drop(service);
     let began = Instant::now();
     let service = start(folder.path(), &[stuck()]);
-    let open: u32 = service
-        .status()
-        .counts
-        .iter()
-        .map(|(_, c)| c.pending + c.in_progress)
-        .sum();
+    let open = open_jobs(&service);
     let restart = began.elapsed();
     assert_eq!(open as usize, JOBS);
     println!(
